@@ -1,0 +1,2 @@
+//! The sample ring.
+#![cfg_attr(not(any(test, loom)), no_std)]

@@ -1,0 +1,112 @@
+//! How a process ended, and the evidence if it did not mean to.
+
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+/// What a thread did that the hardware or the kernel refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub enum FaultKind {
+    /// Access to an address that is not mapped, or not mapped for that.
+    Page = 1,
+    /// General protection: a privileged instruction, a non-canonical address, a port without the right.
+    Protection = 2,
+    /// Not an instruction.
+    InvalidOpcode = 3,
+    /// Division by zero or overflow.
+    Divide = 4,
+    /// x87 or SSE instruction; programs have no such registers.
+    NoFpu = 5,
+    /// Breakpoint or debug trap.
+    Debug = 6,
+    /// Misaligned access with alignment checks on.
+    Alignment = 7,
+    /// Anything else.
+    Other = 8,
+}
+
+impl FaultKind {
+    /// The kind with this number.
+    #[must_use]
+    pub const fn from_raw(raw: u64) -> Option<Self> {
+        Some(match raw {
+            1 => Self::Page,
+            2 => Self::Protection,
+            3 => Self::InvalidOpcode,
+            4 => Self::Divide,
+            5 => Self::NoFpu,
+            6 => Self::Debug,
+            7 => Self::Alignment,
+            8 => Self::Other,
+            _ => return None,
+        })
+    }
+}
+
+/// Why a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub enum ExitReason {
+    /// It has not.
+    Running = 0,
+    /// It called `process_exit`, or its last thread ended (code 0).
+    Exited = 1,
+    /// Someone with the right killed it.
+    Killed = 2,
+    /// A thread faulted.
+    Faulted = 3,
+}
+
+/// Frames of backtrace kept for a fault.
+pub const BACKTRACE_MAX: usize = 16;
+
+/// What `process_status` writes to the caller's IPC buffer, as 64-bit words in this order.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+#[repr(C)]
+pub struct ProcessStatus {
+    /// Process id, never reused.
+    pub pid: u64,
+    /// [`ExitReason`].
+    pub reason: u64,
+    /// Exit code of `process_exit` or `process_kill`.
+    pub code: u64,
+    /// 1 once every frame of a dead process has been returned.
+    pub reclaimed: u64,
+    /// Threads that have not ended.
+    pub threads: u64,
+    /// Time its threads ran, in nanoseconds.
+    pub cpu_ns: u64,
+    /// Pages charged to it, page tables included.
+    pub pages: u64,
+    /// Quota in pages.
+    pub quota_pages: u64,
+    /// State of its most active thread: a [`super::info::ThreadState`] number.
+    pub state: u64,
+    /// CPU of its running thread, else `u64::MAX`.
+    pub cpu: u64,
+    /// Crash report; all zero unless `reason` is `Faulted`.
+    pub crash: CrashReport,
+}
+
+/// Registers and backtrace of the thread that faulted.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+#[repr(C)]
+pub struct CrashReport {
+    /// [`FaultKind`].
+    pub kind: u64,
+    /// Thread id.
+    pub tid: u64,
+    /// Hardware error code, for a page fault the access.
+    pub error_code: u64,
+    /// Address of a page fault.
+    pub address: u64,
+    /// RIP, RSP, RFLAGS, then RAX, RBX, RCX, RDX, RSI, RDI, RBP, R8 to R15.
+    pub registers: [u64; 18],
+    /// Frames in `backtrace`.
+    pub frames: u64,
+    /// Return addresses from the frame-pointer walk; the first is RIP.
+    pub backtrace: [u64; BACKTRACE_MAX],
+}

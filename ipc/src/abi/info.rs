@@ -1,0 +1,161 @@
+//! Read-only facts that the kernel publishes: the information page and the records of `system_info`.
+//!
+//! All are `repr(C)` and made of 64-bit words, so that they cross the boundary as words and no field needs a parser.
+
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+/// The information page, mapped read-only at [`super::layout::INFO_PAGE`] in every process.
+///
+/// Nanoseconds since boot = `((tsc - tsc_boot) * tsc_mult) >> 32`, in 128-bit arithmetic.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+#[repr(C)]
+pub struct InfoPage {
+    /// [`super::ABI_VERSION`] of the kernel.
+    pub abi_version: u64,
+    /// TSC at time zero.
+    pub tsc_boot: u64,
+    /// Nanoseconds per TSC tick, times 2^32.
+    pub tsc_mult: u64,
+    /// TSC ticks in a second.
+    pub tsc_hz: u64,
+    /// CPUs that run.
+    pub cpus: u64,
+}
+
+/// What `system_info` can be asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub enum InfoKind {
+    /// One [`MemoryInfo`]; the index must be 0.
+    Memory = 0,
+    /// One [`CpuInfo`] for each CPU; the index is the CPU.
+    Cpu = 1,
+    /// The boot command line as bytes; the index must be 0. Returns its length.
+    CommandLine = 2,
+    /// The kernel's version line as bytes; the index must be 0. Returns its length.
+    Version = 3,
+}
+
+impl InfoKind {
+    /// The kind with this number.
+    #[must_use]
+    pub const fn from_raw(raw: u64) -> Option<Self> {
+        match raw {
+            0 => Some(Self::Memory),
+            1 => Some(Self::Cpu),
+            2 => Some(Self::CommandLine),
+            3 => Some(Self::Version),
+            _ => None,
+        }
+    }
+}
+
+/// Where the machine's memory is, in pages of 4 KiB.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+#[repr(C)]
+pub struct MemoryInfo {
+    /// RAM the firmware reported.
+    pub total: u64,
+    /// Free now.
+    pub free: u64,
+    /// Freed, waiting until no CPU can reach them.
+    pub waiting: u64,
+    /// Kernel image, pools, stacks and rings, reserved at boot.
+    pub kernel: u64,
+    /// The boot module.
+    pub bootfs: u64,
+    /// Charged to processes.
+    pub processes: u64,
+    /// Slots in use, then slots in all, for: processes, threads, endpoints, notifications, memory objects, handle chunks.
+    pub pools: [[u64; 2]; 6],
+}
+
+/// One CPU since boot.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+#[repr(C)]
+pub struct CpuInfo {
+    /// Local APIC id.
+    pub apic_id: u64,
+    /// Nanoseconds idle.
+    pub idle_ns: u64,
+    /// Nanoseconds in threads.
+    pub busy_ns: u64,
+    /// Timer ticks.
+    pub ticks: u64,
+    /// Interrupts of every kind, ticks included.
+    pub interrupts: u64,
+    /// NMIs.
+    pub nmis: u64,
+    /// System calls.
+    pub syscalls: u64,
+    /// Thread switches.
+    pub switches: u64,
+    /// Longest time with interrupts off in one kernel entry, in TSC ticks.
+    pub longest_entry: u64,
+    /// TSC difference to CPU 0, as measured at boot, two's complement.
+    pub tsc_offset: u64,
+}
+
+/// What a thread is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub enum ThreadState {
+    /// Created, never started.
+    Held = 0,
+    /// Waits for a CPU.
+    Ready = 1,
+    /// On a CPU.
+    Running = 2,
+    /// Waits for a call to arrive.
+    Receiving = 3,
+    /// Waits to be received, or for its reply.
+    Calling = 4,
+    /// Waits on a notification.
+    Waiting = 5,
+    /// Waits for a time.
+    Sleeping = 6,
+    /// Waits for memory to be unmapped everywhere.
+    Unmapping = 7,
+    /// Ended.
+    Dead = 8,
+}
+
+impl ThreadState {
+    /// The state with this number.
+    #[must_use]
+    pub const fn from_raw(raw: u64) -> Option<Self> {
+        Some(match raw {
+            0 => Self::Held,
+            1 => Self::Ready,
+            2 => Self::Running,
+            3 => Self::Receiving,
+            4 => Self::Calling,
+            5 => Self::Waiting,
+            6 => Self::Sleeping,
+            7 => Self::Unmapping,
+            8 => Self::Dead,
+            _ => return None,
+        })
+    }
+    /// One short word, as `ps` prints it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Held => "held",
+            Self::Ready => "ready",
+            Self::Running => "run",
+            Self::Receiving => "recv",
+            Self::Calling => "call",
+            Self::Waiting => "wait",
+            Self::Sleeping => "sleep",
+            Self::Unmapping => "unmap",
+            Self::Dead => "dead",
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Addresses that the kernel and every program agree on.
+
+/// Bytes in a page.
+pub const PAGE_SIZE: u64 = 4096;
+/// First address a program may map: page zero and its neighbours stay unmapped, so that null pointers fault.
+pub const USER_START: u64 = 0x1_0000;
+/// End of what a program may map. The last page of the lower half is never mapped, so that a SYSCALL at its end cannot
+/// make a return address that is not canonical.
+pub const USER_END: u64 = 0x7fff_ffff_f000;
+/// Where programs are linked.
+pub const PROGRAM_BASE: u64 = 0x40_0000;
+/// The kernel's information page ([`super::info::InfoPage`]): mapped read-only into every process when it is created.
+pub const INFO_PAGE: u64 = 0x7fff_ffff_d000;
+/// Longest process name, in bytes.
+pub const NAME_MAX: usize = 16;

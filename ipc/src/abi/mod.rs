@@ -1,0 +1,28 @@
+//! The contract between the kernel and programs: everything that crosses the system-call boundary.
+//!
+//! Numbers are declared once, here, and both sides are generated from them. Nothing in this module allocates or
+//! depends on a serializer, so the kernel builds it alone.
+
+pub mod error;
+pub mod exit;
+pub mod handle;
+pub mod info;
+pub mod layout;
+pub mod message;
+pub mod profile;
+pub mod syscall;
+
+pub use error::Error;
+pub use handle::{Handle, ObjectType, Rights};
+pub use message::{Delivery, Tag};
+pub use syscall::Syscall;
+
+/// Version of everything in this module. A program carries the version it was built with and the loader
+/// refuses one that differs.
+pub const ABI_VERSION: u32 = 1;
+
+/// A deadline that never comes. Deadlines are absolute nanoseconds since boot.
+pub const NEVER: u64 = u64::MAX;
+
+/// A deadline that has always passed: poll, do not wait.
+pub const NOW: u64 = 0;

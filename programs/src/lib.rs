@@ -1,0 +1,3 @@
+//! What the small programs share.
+#![no_std]
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! Program runtime.
+#![cfg_attr(not(test), no_std)]
