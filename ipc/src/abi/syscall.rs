@@ -162,17 +162,17 @@ mod tests {
 
     #[test]
     fn the_table_is_dense_and_fits_the_registers() {
-        for (number, &call) in Syscall::ALL.iter().enumerate() {
+        for (number, &entry) in Syscall::ALL.iter().enumerate() {
             assert_eq!(
                 Syscall::from_raw(number as u64),
-                Some(call),
+                Some(entry),
                 "{}",
-                call.name()
+                entry.name()
             );
             assert!(
-                call.arguments().len() <= 6 && call.results().len() <= 3,
+                entry.arguments().len() <= 6 && entry.results().len() <= 3,
                 "{}",
-                call.name()
+                entry.name()
             );
         }
         assert_eq!(Syscall::from_raw(Syscall::ALL.len() as u64), None);
