@@ -1,3 +1,10 @@
-//! The kernel decisions.
+//! The kernel's decisions, with no hardware in them.
+//!
+//! Everything here runs on the host as well as in the kernel: hardware is behind [`hardware::Hardware`] and physical
+//! memory behind [`hardware::PhysMemory`]. The kernel binary supplies both, owns every `unsafe` block, and calls
+//! in from its entry stubs.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
+
+pub mod base;
+pub mod hardware;

@@ -1,0 +1,117 @@
+//! Fair locks with a written order. A CPU takes locks only in the order of [`rank`], at most one of each rank; debug
+//! builds check every acquisition. Hold times are bounded, so that waiting, with interrupts off, is bounded too.
+
+use super::cpu::Cpu;
+use core::ops::{Deref, DerefMut};
+use spin::mutex::TicketMutex;
+
+/// The order in which locks are taken, lowest first.
+pub mod rank {
+    /// An endpoint's queues.
+    pub const ENDPOINT: u8 = 1;
+    /// A notification's bits and waiters.
+    pub const NOTIFICATION: u8 = 2;
+    /// A process's address space: regions and page tables.
+    pub const SPACE: u8 = 3;
+    /// A process's handle table.
+    pub const HANDLES: u8 = 4;
+    /// A process's list of threads.
+    pub const THREADS: u8 = 5;
+    /// A memory object's frame list.
+    pub const MEMORY: u8 = 6;
+    /// A CPU's run queue.
+    pub const RUN_QUEUE: u8 = 7;
+    /// A CPU's timer queue.
+    pub const TIMERS: u8 = 8;
+    /// Interrupt lines.
+    pub const INTERRUPTS: u8 = 9;
+    /// Threads that wait for translations to be flushed.
+    pub const SHOOTDOWN: u8 = 10;
+    /// The queue of deferred work.
+    pub const WORK: u8 = 11;
+    /// The profiling driver's control.
+    pub const PROFILER: u8 = 12;
+    /// The free list of a pool.
+    pub const POOL: u8 = 13;
+    /// The frame allocator.
+    pub const FRAMES: u8 = 14;
+    /// The kernel log.
+    pub const LOG: u8 = 15;
+}
+
+/// A fair lock of rank `RANK`.
+#[derive(Debug)]
+pub struct Lock<T, const RANK: u8>(TicketMutex<T>);
+
+impl<T, const RANK: u8> Lock<T, RANK> {
+    /// An unlocked lock.
+    pub const fn new(value: T) -> Self {
+        Self(TicketMutex::new(value))
+    }
+    /// Waits for its turn, then holds the lock until the guard is dropped.
+    pub fn lock<'a>(&'a self, cpu: &'a Cpu) -> Guard<'a, T, RANK> {
+        if cfg!(debug_assertions) {
+            cpu.enter_rank(RANK);
+        }
+        Guard {
+            cpu,
+            inner: self.0.lock(),
+        }
+    }
+}
+
+/// Holds a [`Lock`].
+pub struct Guard<'a, T, const RANK: u8> {
+    cpu: &'a Cpu,
+    inner: spin::mutex::TicketMutexGuard<'a, T>,
+}
+
+impl<T, const RANK: u8> Deref for Guard<'_, T, RANK> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        &self.inner
+    }
+}
+
+impl<T, const RANK: u8> DerefMut for Guard<'_, T, RANK> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.inner
+    }
+}
+
+impl<T, const RANK: u8> Drop for Guard<'_, T, RANK> {
+    fn drop(&mut self) {
+        if cfg!(debug_assertions) {
+            self.cpu.leave_rank(RANK);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cpu::CpuId;
+    use super::*;
+
+    #[test]
+    fn ranks_are_taken_upwards_and_given_back() {
+        let cpu = Cpu::new(CpuId(0));
+        let (low, high) = (Lock::<_, 1>::new(1), Lock::<_, 2>::new(2));
+        {
+            let a = low.lock(&cpu);
+            let b = high.lock(&cpu);
+            assert_eq!(*a + *b, 3);
+        }
+        assert!(cpu.holds_nothing());
+        drop(high.lock(&cpu));
+        drop(low.lock(&cpu));
+    }
+
+    #[test]
+    #[should_panic(expected = "lock order")]
+    fn a_lower_rank_is_refused() {
+        let cpu = Cpu::new(CpuId(0));
+        let (low, high) = (Lock::<_, 1>::new(()), Lock::<_, 2>::new(()));
+        let _high = high.lock(&cpu);
+        let _low = low.lock(&cpu);
+    }
+}

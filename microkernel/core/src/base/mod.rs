@@ -1,0 +1,6 @@
+//! What everything else stands on: addresses, CPUs, ranked locks and typed pools.
+
+pub mod addr;
+pub mod cpu;
+pub mod lock;
+pub mod pool;

@@ -1,0 +1,75 @@
+//! The hardware as the kernel's decisions see it. The kernel binary implements these traits; tests implement them with
+//! fakes that are hostile on purpose.
+
+use crate::base::addr::{Frame, Nanos, PhysAddr, Tsc};
+use crate::base::cpu::CpuId;
+
+/// Physical memory, through the direct map. Addresses given here were checked by the caller: they lie in RAM.
+pub trait PhysMemory: Sync {
+    /// Reads a word; `at` is 8-byte aligned. The load is atomic.
+    fn read(&self, at: PhysAddr) -> u64;
+    /// Writes a word; `at` is 8-byte aligned. The store is atomic.
+    fn write(&self, at: PhysAddr, value: u64);
+    /// Copies bytes; both ranges lie in one frame each and do not overlap.
+    fn copy(&self, from: PhysAddr, to: PhysAddr, bytes: usize);
+    /// Zeroes a frame.
+    fn zero(&self, frame: Frame);
+    /// Copies bytes out of one frame.
+    fn read_bytes(&self, from: PhysAddr, to: &mut [u8]);
+    /// Copies bytes into one frame.
+    fn write_bytes(&self, to: PhysAddr, from: &[u8]);
+    /// Whether a frame is RAM that the direct map covers. Constant time: the sampling path asks.
+    fn is_ram(&self, frame: Frame) -> bool;
+}
+
+/// What happens to the machine in the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PowerAction {
+    /// Off.
+    Off,
+    /// Restart.
+    Reboot,
+}
+
+/// Everything else the kernel asks of the machine.
+pub trait Hardware: PhysMemory {
+    /// The time-stamp counter.
+    fn tsc(&self) -> Tsc;
+    /// Nanoseconds since boot.
+    fn now(&self) -> Nanos;
+    /// Converts a TSC difference to nanoseconds.
+    fn tsc_to_nanos(&self, ticks: u64) -> u64;
+
+    /// Makes another CPU enter the kernel soon (an IPI); a CPU may be kicked for nothing.
+    fn kick(&self, cpu: CpuId);
+    /// Asks for a timer interrupt on this CPU at this time, besides its tick; replaces the last one.
+    fn set_timer(&self, deadline: Nanos);
+
+    /// Puts an address space on this CPU and flushes its translations. `None` is the kernel's own, without a user half.
+    fn load_space(&self, root: Option<Frame>);
+    /// Flushes this CPU's translations of one page of the current space.
+    fn flush_page(&self, address: u64);
+    /// Flushes all of this CPU's user translations.
+    fn flush_all(&self);
+    /// The kernel's upper-half entries to copy into a new root table: entry `index`, 256 to 511.
+    fn kernel_entry(&self, index: usize) -> u64;
+    /// Sets this CPU's user FS base.
+    fn set_fs_base(&self, base: u64);
+
+    /// Masks an interrupt line.
+    fn mask(&self, line: u32);
+    /// Unmasks an interrupt line, and routes it to a CPU.
+    fn unmask(&self, line: u32);
+    /// Interrupt lines there are.
+    fn lines(&self) -> u32;
+
+    /// Reads an I/O port, 1, 2 or 4 bytes wide.
+    fn port_read(&self, port: u16, bytes: u8) -> u32;
+    /// Writes an I/O port, 1, 2 or 4 bytes wide.
+    fn port_write(&self, port: u16, bytes: u8, value: u32);
+
+    /// Ends the machine's run.
+    fn power(&self, action: PowerAction) -> !;
+    /// Shows kernel log bytes on the boot console, until a program has taken its ports.
+    fn console(&self, bytes: &[u8]);
+}
