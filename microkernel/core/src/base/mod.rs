@@ -4,3 +4,4 @@ pub mod addr;
 pub mod cpu;
 pub mod lock;
 pub mod pool;
+pub mod regs;
