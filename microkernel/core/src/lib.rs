@@ -8,3 +8,4 @@
 
 pub mod base;
 pub mod hardware;
+pub mod profile;

@@ -1,0 +1,30 @@
+//! What a sample interrupts, as the hardware pushed it. The entry stubs fill this in; nothing here is a guess from
+//! inside the handler.
+
+/// Bit of RFLAGS: interrupts on (Intel SDM volume 1, section 3.4.3).
+const RFLAGS_IF: u64 = 1 << 9;
+
+/// The context that a tick or an NMI interrupted on this CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interrupted {
+    /// RIP as the hardware pushed it.
+    pub rip: u64,
+    /// RSP as the hardware pushed it.
+    pub rsp: u64,
+    /// RBP at the interruption; whose it is, the walk decides from `rip`.
+    pub rbp: u64,
+    /// RFLAGS as the hardware pushed them.
+    pub rflags: u64,
+    /// The pushed code segment was a user segment.
+    pub user: bool,
+    /// The CPU was in its idle loop, with no current thread.
+    pub idle: bool,
+}
+
+impl Interrupted {
+    /// Whether the interrupted code had interrupts off.
+    #[must_use]
+    pub const fn interrupts_off(&self) -> bool {
+        self.rflags & RFLAGS_IF == 0
+    }
+}
