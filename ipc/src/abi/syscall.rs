@@ -33,7 +33,7 @@ macro_rules! for_each_syscall {
             17 handle_give(process: Handle, handle: Handle, rights: Rights) -> (there: Handle) "moves a handle into a process, with those of its rights; needs MANAGE on the process";
             18 endpoint_create() -> (endpoint: Handle) "makes an endpoint";
             19 notification_create() -> (notification: Handle) "makes a notification";
-            20 memory_create(pages: u64, contiguous: u64) -> (memory: Handle) "makes a memory object of zeroed pages, charged to the caller; restarted until done";
+            20 memory_create(process: Handle, pages: u64, contiguous: u64) -> (memory: Handle) "makes a memory object of zeroed pages, charged to a process (0: the caller; else needs MANAGE); restarted until done";
             21 memory_physical(system: Handle, base: u64, pages: u64) -> (memory: Handle) "makes a memory object of device memory, uncached; never RAM";
             22 memory_part(memory: Handle, first: u64, pages: u64) -> (part: Handle) "makes a handle to some pages of a contiguous object";
             23 memory_info(memory: Handle) -> (pages: u64, base: u64) "says its pages, and its physical base if it is contiguous";
