@@ -10,6 +10,7 @@ pub mod info;
 pub mod layout;
 pub mod message;
 pub mod profile;
+pub mod startup;
 pub mod syscall;
 
 pub use error::Error;

@@ -1,0 +1,272 @@
+//! The messages of profd: what a profile is asked for, and what the answer is.
+//!
+//! A start is answered when its window has closed, so the call is parked meanwhile; a stop from another caller, or a
+//! second start, is answered at once. The result is too large for a message: it travels as a memory object, and the
+//! reply says which of its bytes are the folded profile and which are its text.
+
+use postcard::experimental::max_size::MaxSize;
+use serde::{Deserialize, Serialize};
+
+use super::Text;
+use crate::abi::profile::SourceRequest;
+
+/// Longest window, in milliseconds. The driver has no such limit; it keeps a shell from being held for long.
+pub const WINDOW_MAX_MS: u16 = 2000;
+/// Most chains a report prints.
+pub const CHAINS_MAX: u16 = 512;
+/// Most frames of a printed chain, its leaf included: all that a sample record has room for.
+pub const DEPTH_MAX: u8 = 48;
+/// Longest name of who asks, in bytes.
+pub const HOLDER_MAX: usize = 24;
+
+/// Who asks for a profile, as a refusal names it to others.
+pub type Holder = Text<HOLDER_MAX>;
+
+/// Which source is asked for; the wire form of [`SourceRequest`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, MaxSize)]
+pub enum Source {
+    /// The best that works.
+    #[default]
+    Best,
+    /// A performance counter.
+    Pmu,
+    /// An NMI from a timer.
+    Timer,
+    /// The timer tick.
+    Tick,
+}
+
+impl From<Source> for SourceRequest {
+    fn from(source: Source) -> Self {
+        match source {
+            Source::Best => Self::Best,
+            Source::Pmu => Self::Pmu,
+            Source::Timer => Self::Timer,
+            Source::Tick => Self::Tick,
+        }
+    }
+}
+
+/// How the text is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, MaxSize)]
+pub enum Rendering {
+    /// The report a person reads: 80 columns, long names shortened.
+    #[default]
+    Report,
+    /// The report with nothing shortened and every counter shown.
+    Verbose,
+    /// One chain a line, root first, frames joined by `;`, then the count.
+    Folded,
+}
+
+/// One profile, as asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, MaxSize)]
+pub struct Request {
+    /// Window in milliseconds, 1 to [`WINDOW_MAX_MS`].
+    pub window_ms: u16,
+    /// Only samples that this process took; `None`: all.
+    pub pid: Option<u32>,
+    /// Chains to print, 1 to [`CHAINS_MAX`].
+    pub chains: u16,
+    /// Frames of a chain to fold and print, the leaf included, 1 to [`DEPTH_MAX`].
+    pub depth: u8,
+    /// Source to use.
+    pub source: Source,
+    /// How the text is written.
+    pub rendering: Rendering,
+}
+
+impl Default for Request {
+    fn default() -> Self {
+        Self {
+            window_ms: 1000,
+            pid: None,
+            chains: 8,
+            depth: 8,
+            source: Source::Best,
+            rendering: Rendering::Report,
+        }
+    }
+}
+
+/// Asks for a profile.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, MaxSize)]
+pub struct Start {
+    /// What to measure and print.
+    pub request: Request,
+    /// Who asks.
+    pub holder: Holder,
+}
+
+/// Which bytes of the memory object that accompanies the reply are what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, MaxSize)]
+pub struct Answer {
+    /// Bytes of the folded profile, from the object's start.
+    pub profile: u32,
+    /// Where the text begins.
+    pub text_start: u32,
+    /// Bytes of the text, UTF-8.
+    pub text: u32,
+}
+
+/// Why there is no profile. Nothing stays armed after any of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, MaxSize)]
+pub enum Refusal {
+    /// A number of the request is out of its range: the caller did not check its arguments.
+    BadRequest,
+    /// A profile runs already.
+    Busy {
+        /// Who runs it.
+        holder: Holder,
+    },
+    /// The source does not exist on this machine or in this version.
+    NoSource {
+        /// What was asked for.
+        asked: Source,
+    },
+    /// The process never was, or ended before profd could hear of it.
+    NoProcess {
+        /// What was asked for.
+        pid: u32,
+    },
+    /// The process has ended.
+    ProcessEnded {
+        /// What was asked for.
+        pid: u32,
+    },
+    /// Some CPUs did not begin to sample in time.
+    NotArmed {
+        /// Bit per CPU.
+        cpus: u64,
+        /// How long was waited, in milliseconds.
+        waited_ms: u16,
+    },
+    /// The driver failed; the number is that of an [`crate::abi::Error`].
+    Driver {
+        /// Number of the error.
+        error: u64,
+    },
+    /// Stopped before the window opened.
+    Stopped,
+    /// No memory for the result.
+    NoMemory,
+    /// A stop, and no profile runs for this caller.
+    NotRunning,
+}
+
+impl core::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::BadRequest => f.write_str("a number of the request is out of range"),
+            Self::Busy { holder } => write!(f, "{holder} runs a profile; wait until it ends"),
+            Self::NoSource { asked } => {
+                write!(
+                    f,
+                    "source {}: not on this machine; there is tick",
+                    SourceRequest::from(*asked).name()
+                )
+            }
+            Self::NoProcess { pid } => {
+                write!(
+                    f,
+                    "pid {pid}: no such process; a pid that `ps` shows, or all"
+                )
+            }
+            Self::ProcessEnded { pid } => {
+                write!(f, "pid {pid}: it has ended; a pid that `ps` shows, or all")
+            }
+            Self::NotArmed { cpus, waited_ms } => {
+                write!(
+                    f,
+                    "nothing measured: no answer within {waited_ms} ms from cpu"
+                )?;
+                (0..u64::BITS)
+                    .filter(|cpu| cpus >> cpu & 1 == 1)
+                    .try_for_each(|cpu| write!(f, " {cpu}"))
+            }
+            Self::Driver { error } => match crate::abi::Error::from_raw(*error) {
+                Some(error) => write!(f, "the profiling driver: {error}"),
+                None => write!(f, "the profiling driver: error {error}"),
+            },
+            Self::Stopped => f.write_str("stopped before the window opened"),
+            Self::NoMemory => f.write_str("no memory for the result"),
+            Self::NotRunning => f.write_str("no profile runs"),
+        }
+    }
+}
+
+impl core::error::Error for Refusal {}
+
+crate::protocol! {
+    error Refusal;
+    /// Measures and answers with the result, which the caller maps read-only. Parked until the window has closed.
+    1 Measure = measure(Start) -> Answer, handles [H; 1];
+    /// Ends the window that was opened through the same badge now; its `measure` is answered with what there is.
+    2 Stop = stop(()) -> ();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes<T: Serialize>(value: &T) -> Vec<u8> {
+        let mut buffer = [0; 256];
+        postcard::to_slice(value, &mut buffer).unwrap().to_vec()
+    }
+
+    #[test]
+    fn wire_bytes_are_pinned() {
+        let request = Request {
+            window_ms: 500,
+            pid: Some(12),
+            source: Source::Tick,
+            rendering: Rendering::Folded,
+            ..Request::default()
+        };
+        let start = Start {
+            request,
+            holder: Holder::try_from("console").unwrap(),
+        };
+        assert_eq!(
+            bytes(&start),
+            b"\xf4\x03\x01\x0c\x08\x08\x03\x02\x07console"
+        );
+        let answer = Answer {
+            profile: 300,
+            text_start: 300,
+            text: 5,
+        };
+        assert_eq!(bytes(&answer), [0xac, 2, 0xac, 2, 5]);
+        assert_eq!(bytes(&Refusal::NoSource { asked: Source::Pmu }), [2, 1]);
+        assert_eq!(
+            bytes(&Refusal::NotArmed {
+                cpus: 6,
+                waited_ms: 500
+            }),
+            [5, 6, 0xf4, 3]
+        );
+        assert_eq!(bytes(&Refusal::NotRunning), [9]);
+    }
+
+    #[test]
+    fn a_refusal_is_one_line_that_names_the_argument() {
+        let refusal = Refusal::NotArmed {
+            cpus: 0b1010,
+            waited_ms: 500,
+        };
+        assert_eq!(
+            refusal.to_string(),
+            "nothing measured: no answer within 500 ms from cpu 1 3"
+        );
+        let refusal = Refusal::NoProcess { pid: 999_999 };
+        assert_eq!(
+            refusal.to_string(),
+            "pid 999999: no such process; a pid that `ps` shows, or all"
+        );
+        let refusal = Refusal::NoSource { asked: Source::Pmu };
+        assert_eq!(
+            refusal.to_string(),
+            "source pmu: not on this machine; there is tick"
+        );
+    }
+}
