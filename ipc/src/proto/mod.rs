@@ -10,6 +10,7 @@ pub mod loopback;
 pub mod message;
 pub mod operation;
 pub mod protocol;
+pub mod stream;
 pub mod system;
 
 pub use bounded::{Bytes, Text, TooLong};

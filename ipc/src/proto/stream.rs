@@ -59,7 +59,11 @@ mod tests {
         let chunk = Chunk::try_from(&b"a\n"[..]).unwrap();
         assert_eq!(bytes(&chunk), b"\x02a\n");
         assert_eq!(bytes(&300u16), [0xac, 2]);
-        let errors = [StreamError::Busy, StreamError::WriteOnly, StreamError::Closed];
+        let errors = [
+            StreamError::Busy,
+            StreamError::WriteOnly,
+            StreamError::Closed,
+        ];
         assert_eq!(errors.map(|error| bytes(&error)), [[0], [1], [2]]);
         assert_eq!(OPERATIONS, [(1, "write"), (2, "read")]);
     }
