@@ -8,4 +8,5 @@
 
 pub mod base;
 pub mod hardware;
+pub mod mem;
 pub mod profile;

@@ -1,0 +1,3 @@
+//! Memory: when something freed may be reused ([`grace`]).
+
+pub mod grace;
