@@ -163,7 +163,6 @@ mod tests {
     use crate::base::cpu::CpuId;
     use proptest::prelude::*;
     use std::sync::atomic::{AtomicBool, AtomicUsize};
-    use std::vec::Vec;
 
     fn quiescent(grace: &Grace, cpu: &Cpu) {
         if let Some(epoch) = grace.pending(cpu) {

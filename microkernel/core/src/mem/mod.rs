@@ -1,3 +1,5 @@
-//! Memory: when something freed may be reused ([`grace`]).
+//! Memory: when something freed may be reused ([`grace`]), and which frames are free ([`frames`]).
 
+pub mod bitmap;
+pub mod frames;
 pub mod grace;
