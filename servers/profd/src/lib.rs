@@ -1,3 +1,15 @@
 //! The profd server: its logic, tested on the host.
-#![no_std]
+#![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod driver;
+pub mod image;
+pub mod name;
+pub mod process;
+pub mod reader;
+pub mod record;
+pub mod repair;
+pub mod symbols;
+pub mod unwind;

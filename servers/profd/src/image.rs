@@ -1,0 +1,143 @@
+//! What profd knows of one image: its code, its functions and its unwind table, read from its ELF file.
+//!
+//! Files in the boot archive may be damaged; profd then says so and prints addresses.
+
+use alloc::vec::Vec;
+use core::cell::OnceCell;
+use core::fmt;
+use core::ops::Range;
+
+use object::LittleEndian;
+use object::elf::{FileHeader64, PF_X, PT_LOAD, SHF_COMPRESSED, SHT_NOBITS};
+use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, SectionTable};
+
+use crate::symbols::Symbols;
+use crate::unwind::{Rule, Unwind};
+
+type Elf = FileHeader64<LittleEndian>;
+
+/// Why an image has no symbols.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImageError {
+    /// The boot archive has no such file.
+    Missing,
+    /// It is not an ELF file for this machine.
+    NotElf,
+    /// Its headers or its symbol table are damaged.
+    Damaged,
+    /// It has no symbols.
+    Stripped,
+    /// The process runs another build than the file holds.
+    OtherBuild,
+}
+
+impl ImageError {
+    /// One line for a person.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Missing => "not in the boot archive",
+            Self::NotElf => "not an x86-64 ELF file",
+            Self::Damaged => "the ELF file is damaged",
+            Self::Stripped => "the ELF file has no symbols",
+            Self::OtherBuild => "the ELF file is of another build",
+        }
+    }
+}
+
+impl fmt::Display for ImageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())
+    }
+}
+
+impl core::error::Error for ImageError {}
+
+/// An image that could be read.
+#[derive(Debug)]
+pub struct Image<'a> {
+    data: &'a [u8],
+    sections: SectionTable<'a, Elf>,
+    /// Its functions.
+    pub symbols: Symbols<'a>,
+    /// Build-id, if it has one.
+    pub build_id: Option<&'a [u8]>,
+    code: Vec<Range<u64>>,
+    unwind: OnceCell<Option<Unwind<'a>>>,
+}
+
+impl<'a> Image<'a> {
+    /// Reads an ELF file.
+    ///
+    /// # Errors
+    /// The file cannot be used; see [`ImageError`].
+    pub fn parse(data: &'a [u8]) -> Result<Self, ImageError> {
+        let header = Elf::parse(data).map_err(|_| ImageError::NotElf)?;
+        if header.e_machine(LittleEndian) != object::elf::EM_X86_64 || !header.is_little_endian() {
+            return Err(ImageError::NotElf);
+        }
+        let sections = header.sections(LittleEndian, data).map_err(|_| ImageError::Damaged)?;
+        let segments =
+            header.program_headers(LittleEndian, data).map_err(|_| ImageError::Damaged)?;
+        let symbols = Symbols::parse(data, &sections).map_err(|_| ImageError::Damaged)?;
+        if symbols.is_empty() {
+            return Err(ImageError::Stripped);
+        }
+        let loaded = |segment: &&object::elf::ProgramHeader64<LittleEndian>| {
+            segment.p_type(LittleEndian) == PT_LOAD && segment.p_flags(LittleEndian) & PF_X != 0
+        };
+        let code = segments.iter().filter(loaded).map(|segment| {
+            let start = segment.p_vaddr(LittleEndian);
+            start..start.saturating_add(segment.p_memsz(LittleEndian))
+        });
+        let code = code.collect();
+        let build_id = build_id(data, &sections);
+        Ok(Self { data, sections, symbols, build_id, code, unwind: OnceCell::new() })
+    }
+
+    /// Whether an address of the file is in its code.
+    #[must_use]
+    pub fn is_code(&self, address: u64) -> bool {
+        self.code.iter().any(|range| range.contains(&address))
+    }
+
+    /// How the return address is found at an instruction; the table is indexed at the first question.
+    #[must_use]
+    pub fn rule(&self, address: u64) -> Rule {
+        let unwind = self.unwind.get_or_init(|| self.unwind_table());
+        unwind.as_ref().map_or(Rule::Unknown, |unwind| unwind.rule(address))
+    }
+
+    fn unwind_table(&self) -> Option<Unwind<'a>> {
+        let text = self.section(b".text").map_or(0, |(address, _)| address);
+        if let Some((address, data)) = self.section(b".eh_frame") {
+            return Some(Unwind::eh_frame(data, address, text));
+        }
+        let (_, data) = self.section(b".debug_frame")?;
+        Some(Unwind::debug_frame(data))
+    }
+
+    /// Address and bytes of a section.
+    fn section(&self, name: &[u8]) -> Option<(u64, &'a [u8])> {
+        let (_, section) = self.sections.section_by_name(LittleEndian, name)?;
+        let compressed = section.sh_flags(LittleEndian) & u64::from(SHF_COMPRESSED) != 0;
+        if compressed || section.sh_type(LittleEndian) == SHT_NOBITS {
+            return None;
+        }
+        Some((section.sh_addr(LittleEndian), section.data(LittleEndian, self.data).ok()?))
+    }
+}
+
+fn build_id<'a>(data: &'a [u8], sections: &SectionTable<'a, Elf>) -> Option<&'a [u8]> {
+    sections.iter().find_map(|section| {
+        let mut notes = section.notes(LittleEndian, data).ok()??;
+        while let Ok(Some(note)) = notes.next() {
+            if note.name() == object::elf::ELF_NOTE_GNU
+                && note.n_type(LittleEndian) == object::elf::NT_GNU_BUILD_ID
+            {
+                return Some(note.desc());
+            }
+        }
+        None
+    })
+}
