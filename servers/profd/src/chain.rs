@@ -1,0 +1,146 @@
+//! A sample as a chain of places: what is folded.
+//!
+//! Two samples have the same chain when they were in the same function and got there by the same return addresses. A
+//! sample may be at any instruction of its function, so the leaf is the function; a return address belongs to one call
+//! site, so callers are exact.
+
+use alloc::vec::Vec;
+
+use ipc::abi::profile::{FIRST_FRAMES, flags};
+
+use crate::atlas::{Atlas, Place, Space};
+use crate::record::Sample;
+use crate::repair::{self, Caller};
+use crate::symbols::SymbolId;
+
+/// Where a sample was taken, as far as folding tells places apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Leaf {
+    /// In this function of the image.
+    Function(Space, SymbolId),
+    /// At an address without a symbol.
+    Address(Place),
+}
+
+/// One step from the leaf outwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Step {
+    /// A return address in the same process or in the kernel.
+    Caller(Place),
+    /// The first frame of the client that is served.
+    Client(Place),
+    /// A caller that is known to be missing.
+    Missing,
+    /// A client whose frames are known to be missing.
+    MissingClient,
+}
+
+impl Step {
+    /// Whether it counts as a frame.
+    #[must_use]
+    pub const fn is_frame(self) -> bool {
+        matches!(self, Self::Caller(_) | Self::Client(_))
+    }
+}
+
+/// What tells one chain from another.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key {
+    /// Innermost.
+    pub leaf: Leaf,
+    /// From there outwards.
+    pub steps: Vec<Step>,
+    /// Whether more frames follow than the chain keeps.
+    pub cut: bool,
+}
+
+/// What a chain does not keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Beyond {
+    /// Frames that were cut off.
+    pub frames: u32,
+    /// There are further ones that the record did not hold.
+    pub open: bool,
+}
+
+/// A sample's chain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chain {
+    /// What it is folded by.
+    pub key: Key,
+    /// The interrupted instruction.
+    pub leaf: Place,
+    /// What was cut off.
+    pub beyond: Beyond,
+}
+
+/// The chain of a sample, with at most `depth` frames, the leaf included.
+#[must_use]
+pub fn chain(sample: &Sample<'_>, depth: u8, atlas: Atlas<'_, '_>) -> Chain {
+    let leaf = atlas.owner(sample.pid).place(sample.leaf());
+    let mut steps = steps(sample, atlas, leaf);
+    let limit = usize::from(depth.max(1)) - 1;
+    let frames = steps.iter().enumerate().filter(|(_, step)| step.is_frame());
+    let end = frames.map(|(index, _)| index).nth(limit).unwrap_or(steps.len());
+    let rest = &steps[end..];
+    let cut_off = rest.iter().filter(|step| step.is_frame()).count();
+    let open = ends_open(sample) || cut_off < rest.len();
+    steps.truncate(end);
+    let beyond = Beyond { frames: cut_off as u32, open };
+    let function = atlas.function(leaf);
+    let key = Key {
+        leaf: function.map_or(Leaf::Address(leaf), |(symbol, _)| Leaf::Function(leaf.space, symbol)),
+        steps,
+        cut: cut_off > 0 || open,
+    };
+    Chain { key, leaf, beyond }
+}
+
+/// Whether the thread's own part is the one that was truncated, though its client's frames follow.
+fn gap_before_clients(sample: &Sample<'_>) -> bool {
+    let mut parts = sample.parts();
+    let full = parts.next().is_some_and(|own| own.frames.len() >= FIRST_FRAMES);
+    sample.has(flags::TRUNCATED) && full && parts.next().is_some()
+}
+
+fn ends_open(sample: &Sample<'_>) -> bool {
+    sample.has(flags::TRUNCATED) && !gap_before_clients(sample)
+}
+
+fn steps(sample: &Sample<'_>, atlas: Atlas<'_, '_>, leaf: Place) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for (number, part) in sample.parts().enumerate() {
+        let owner = atlas.owner(part.pid);
+        let mut frames = part.frames.iter().map(|&address| owner.place(address));
+        if number == 0 {
+            // The leaf itself.
+            frames.next();
+            let rule = atlas.rule(leaf);
+            match repair::caller(sample, rule, |word| atlas.is_code(owner.place(word))) {
+                Caller::Walked => {}
+                Caller::Restored(address) => steps.push(Step::Caller(owner.place(address))),
+                Caller::Lost => push_missing(&mut steps),
+            }
+        } else {
+            steps.push(frames.next().map_or(Step::MissingClient, Step::Client));
+        }
+        steps.extend(frames.map(Step::Caller));
+        if number == 0 && gap_before_clients(sample) {
+            push_missing(&mut steps);
+        }
+    }
+    if sample.has(flags::CUT) {
+        push_missing(&mut steps);
+    }
+    if sample.has(flags::CHANGED) {
+        steps.push(Step::MissingClient);
+    }
+    steps
+}
+
+/// Two missing frames in a row are one gap.
+fn push_missing(steps: &mut Vec<Step>) {
+    if steps.last() != Some(&Step::Missing) {
+        steps.push(Step::Missing);
+    }
+}

@@ -1,0 +1,180 @@
+//! A folded profile: everything a report says, with names instead of addresses, and nothing about how it is printed.
+//!
+//! It stands by itself. [`crate::encode`] and [`crate::decode`] carry it as bytes; [`crate::report`] and
+//! [`crate::stacks`] are two ways to write it as text.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use ipc::abi::profile::Source;
+
+use crate::process::Fate;
+
+/// What was measured, and how much of it there is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Profile {
+    /// Window that was asked for, in milliseconds.
+    pub asked_ms: u32,
+    /// How long it was open, in milliseconds; less if it was stopped.
+    pub profiled_ms: u32,
+    /// Where the samples came from.
+    pub source: Source,
+    /// Nominal samples per second on each CPU.
+    pub frequency: u64,
+    /// Frames to which chains were folded, the leaf included.
+    pub depth: u8,
+    /// The process that was asked for; `None`: all.
+    pub filter: Option<Filter>,
+    /// CPUs that contributed a reported sample.
+    pub cpus: u32,
+    /// Bit per CPU that did not confirm its end in time.
+    pub unconfirmed: u64,
+    /// What became of every sample.
+    pub counts: Counts,
+    /// Names; each is here once.
+    pub strings: Vec<String>,
+    /// Images that chains lead through.
+    pub images: Vec<ImageName>,
+    /// Chains, the hottest first; no two are alike but in their counts.
+    pub chains: Vec<Chain>,
+    /// Samples by exact leaf address, for annotation.
+    pub addresses: Vec<LeafAddress>,
+}
+
+/// A process to which a profile was confined.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Filter {
+    /// Its id.
+    pub pid: u32,
+    /// Its name; empty if it is not known.
+    pub name: String,
+    /// What it was when the window had closed.
+    pub fate: Fate,
+}
+
+/// What became of every sample. `taken` is counted by the kernel, apart from the rings, and equals the sum of `reported`,
+/// `other_tasks`, `outside`, `overwritten` and `corrupt` if nothing went unseen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Samples that the kernel took.
+    pub taken: u64,
+    /// Samples in the report.
+    pub reported: u64,
+    /// Samples that another process took than the one asked for.
+    pub other_tasks: u64,
+    /// Samples from before the window opened or after it closed.
+    pub outside: u64,
+    /// Records that later ones replaced before they were read.
+    pub overwritten: u64,
+    /// Records that did not hold together.
+    pub corrupt: u64,
+    /// Reported samples in chains that the table had no room for.
+    pub beyond_table: u64,
+    /// Chains that the table holds.
+    pub table: u64,
+    /// Samples whose chain was longer than a record.
+    pub truncated: u64,
+    /// Samples whose walk ended at a frame that could not be believed.
+    pub cut: u64,
+    /// Frames whose stack was not mapped.
+    pub unmapped: u64,
+    /// Clients' frames that changed under the walk.
+    pub changed: u64,
+    /// NMIs that came after their source was disarmed.
+    pub late: u64,
+    /// Samples that were not taken because they came too fast.
+    pub throttled: u64,
+    /// TSC ticks spent in taking samples.
+    pub cost: u64,
+}
+
+impl Counts {
+    /// Samples that were taken and could not be read.
+    #[must_use]
+    pub const fn dropped(&self) -> u64 {
+        self.overwritten.saturating_add(self.corrupt)
+    }
+
+    /// Samples that were taken and never seen in a ring, or the other way round.
+    #[must_use]
+    pub const fn unaccounted(&self) -> u64 {
+        let seen = self
+            .reported
+            .saturating_add(self.other_tasks)
+            .saturating_add(self.outside)
+            .saturating_add(self.dropped());
+        self.taken.abs_diff(seen)
+    }
+}
+
+/// An image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImageName {
+    /// Its name: index in [`Profile::strings`].
+    pub name: u32,
+    /// Its build-id; empty if it has none.
+    pub build_id: Vec<u8>,
+    /// Why it has no symbols, if it has none: index in [`Profile::strings`].
+    pub problem: Option<u32>,
+}
+
+/// A place in an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Frame {
+    /// Index in [`Profile::images`].
+    pub image: u32,
+    /// Index in [`Profile::strings`]; `None`: the place has no symbol.
+    pub symbol: Option<u32>,
+    /// Bytes from the function's start; the address if there is no symbol.
+    pub offset: u64,
+}
+
+/// One step from a leaf outwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Step {
+    /// A return address, in the same process or in the kernel.
+    Caller(Frame),
+    /// The first frame of the client that is served.
+    Client(Frame),
+    /// A caller that is known to be missing.
+    Missing,
+    /// A client whose frames are known to be missing.
+    MissingClient,
+}
+
+/// Samples with the same chain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chain {
+    /// Samples.
+    pub count: u64,
+    /// The function they were in, at the lowest offset.
+    pub leaf: Frame,
+    /// The highest offset; equal to the leaf's if there is no symbol.
+    pub high: u64,
+    /// From the leaf outwards.
+    pub steps: Vec<Step>,
+    /// What the chain does not keep; `None`: it is whole.
+    pub more: Option<More>,
+}
+
+/// Frames that follow a chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct More {
+    /// Fewest in any of its samples.
+    pub least: u32,
+    /// Most in any of its samples.
+    pub most: u32,
+    /// There are further ones, which were not counted.
+    pub open: bool,
+}
+
+/// Samples at one address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeafAddress {
+    /// Index in [`Profile::images`].
+    pub image: u32,
+    /// Address, as the image's file counts.
+    pub address: u64,
+    /// Samples.
+    pub count: u64,
+}
