@@ -1,0 +1,75 @@
+//! The line as the terminal shows it: the prompt and as much of the text around the cursor as one row holds.
+//!
+//! The row is redrawn with carriage return, erase to the end of the line (`ESC [ K`) and cursor forward (`ESC [ n C`):
+//! nothing that depends on where a terminal wraps. A text wider than the row is shown through a window that moves by half
+//! a row, so that typing at its edge does not redraw at every key.
+
+use alloc::string::String;
+use core::fmt::Write;
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use super::buffer::Buffer;
+
+/// What asks for a line.
+pub const PROMPT: &str = "> ";
+/// Columns of the text, in a terminal of 80: the last one stays free, as a character in it may wrap.
+pub const COLUMNS: usize = 80 - PROMPT.len() - 1;
+
+/// Where the window begins and the cursor stands.
+#[derive(Clone, Debug, Default)]
+pub struct View {
+    /// Columns of the text left of the window.
+    first: usize,
+}
+
+impl View {
+    /// Draws the prompt and the text over the row that the cursor is in.
+    pub fn draw(&mut self, line: &Buffer, out: &mut String) {
+        let cursor = line.before().width();
+        if cursor < self.first || cursor > self.first + COLUMNS {
+            self.first = cursor.saturating_sub(COLUMNS / 2);
+        }
+        let _ = write!(out, "\r{PROMPT}");
+        let mut column = 0;
+        let mut shown = 0;
+        for character in line.text().chars() {
+            let width = width(character);
+            if column >= self.first && column + width <= self.first + COLUMNS {
+                out.push(character);
+                shown = column + width - self.first;
+            }
+            column += width;
+        }
+        out.push_str("\x1b[K");
+        let target = cursor - self.first;
+        if target != shown {
+            let _ = write!(out, "\r\x1b[{}C", PROMPT.len() + target);
+        }
+    }
+
+    /// Shows a character that was just inserted before the cursor.
+    pub fn inserted(&mut self, line: &Buffer, character: char, out: &mut String) {
+        let at_end = line.after().is_empty();
+        if at_end && width(character) == 1 && line.before().width() <= self.first + COLUMNS {
+            out.push(character);
+        } else {
+            self.draw(line, out);
+        }
+    }
+
+    /// Clears the row.
+    pub fn hide(&self, out: &mut String) {
+        out.push_str("\r\x1b[K");
+    }
+
+    /// Begins a new line: the window is at its start.
+    pub fn reset(&mut self) {
+        self.first = 0;
+    }
+}
+
+fn width(character: char) -> usize {
+    // Control characters, which have no width, never get into a line.
+    character.width().unwrap_or(0)
+}
