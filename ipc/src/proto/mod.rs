@@ -9,6 +9,7 @@ pub mod bounded;
 pub mod loopback;
 pub mod message;
 pub mod operation;
+pub mod profd;
 pub mod protocol;
 pub mod stream;
 pub mod system;
