@@ -1,5 +1,12 @@
-//! Memory: when something freed may be reused ([`grace`]), and which frames are free ([`frames`]).
+//! Memory: when something freed may be reused ([`grace`]), which frames are free ([`frames`]), which page a program
+//! means ([`page`]), and what it sees there ([`paging`]).
 
 pub mod bitmap;
+pub mod entry;
+#[cfg(test)]
+pub mod fake;
 pub mod frames;
 pub mod grace;
+pub mod page;
+pub mod paging;
+pub mod supply;
