@@ -3,6 +3,7 @@
 //! It stands by itself. [`crate::encode`] and [`crate::decode`] carry it as bytes; [`crate::report`] and
 //! [`crate::stacks`] are two ways to write it as text.
 
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -39,6 +40,24 @@ pub struct Profile {
     pub chains: Vec<Chain>,
     /// Samples by exact leaf address, for annotation.
     pub addresses: Vec<LeafAddress>,
+}
+
+impl Profile {
+    /// A name; empty if there is none of that number.
+    #[must_use]
+    pub fn string(&self, index: u32) -> &str {
+        self.strings.get(index as usize).map_or("", String::as_str)
+    }
+
+    /// ``image`symbol``, or ``image`0xaddress`` for a place without a symbol.
+    #[must_use]
+    pub fn place_name(&self, frame: Frame) -> String {
+        let image = self.images.get(frame.image as usize).map_or("", |image| self.string(image.name));
+        match frame.symbol {
+            Some(symbol) => format!("{image}`{}", self.string(symbol)),
+            None => format!("{image}`{:#x}", frame.offset),
+        }
+    }
 }
 
 /// A process to which a profile was confined.

@@ -1,0 +1,108 @@
+//! What a report says about itself after its chains: what it does not show, what was lost, and why it is empty.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use ipc::abi::profile::Source;
+
+use crate::process::Fate;
+use crate::profile::{Counts, Profile};
+use crate::text::Lines;
+
+/// Writes the notes on a report that printed this many chains.
+pub fn write(profile: &Profile, printed: usize, verbose: bool, lines: &mut Lines) {
+    let counts = &profile.counts;
+    if counts.reported == 0 {
+        lines.wrap(&why_empty(profile));
+    } else if profile.source == Source::Tick {
+        lines.wrap(TICK);
+    }
+    let rest = &profile.chains[printed..];
+    if !rest.is_empty() {
+        let samples: u64 = rest.iter().map(|chain| chain.count).sum();
+        lines.wrap(&format!("not shown: {} chains, {samples} samples", rest.len()));
+    }
+    if counts.beyond_table > 0 {
+        lines.wrap(&format!(
+            "table full: {} samples were in chains beyond the {} that it holds",
+            counts.beyond_table, counts.table
+        ));
+    }
+    for image in &profile.images {
+        if let Some(problem) = image.problem {
+            let (name, problem) = (profile.string(image.name), profile.string(problem));
+            lines.wrap(&format!("no symbols of {name}: {problem}"));
+        }
+    }
+    if profile.unconfirmed != 0 {
+        let cpus = (0..u64::BITS).filter(|cpu| profile.unconfirmed >> cpu & 1 == 1);
+        let cpus: Vec<String> = cpus.map(|cpu| cpu.to_string()).collect();
+        lines.wrap(&format!("not confirmed its end: cpu {}", cpus.join(" ")));
+    }
+    odd(counts, verbose, lines);
+}
+
+/// What the tick cannot see: the kernel runs with interrupts off.
+const TICK: &str = "the tick cannot see inside the kernel: its time is at the return from the call";
+
+/// Why there are no samples.
+#[must_use]
+pub fn why_empty(profile: &Profile) -> String {
+    let counts = &profile.counts;
+    if let Some(filter) = &profile.filter {
+        let pid = filter.pid;
+        let who = if filter.name.is_empty() { format!("pid {pid}") } else { format!("pid {pid} ({})", filter.name) };
+        match filter.fate {
+            Fate::Unknown => return format!("no samples: {who} is not a process that is known here"),
+            Fate::Ended => return format!("no samples: {who} has ended"),
+            Fate::Live if counts.other_tasks > 0 => {
+                return format!("no samples: {who} did not run, it may have slept the whole window");
+            }
+            Fate::Live => {}
+        }
+    }
+    if counts.dropped() > 0 || counts.outside > 0 {
+        return "no samples in the window: all that were taken are counted below or as dropped".into();
+    }
+    let each = u128::from(profile.frequency) * u128::from(profile.profiled_ms);
+    if each < 2000 {
+        return format!(
+            "no samples: {} ms may be too short, the source takes {} a second on each cpu",
+            profile.profiled_ms, profile.frequency
+        );
+    }
+    match profile.source {
+        Source::PmuIntel | Source::PmuAmd | Source::PmuAmdV2 => {
+            "no samples: the counter stands still while a cpu is halted, so every cpu was idle".into()
+        }
+        Source::Tick | Source::TimerNmi => {
+            "no samples: the source did not deliver any, though it samples idle cpus too".into()
+        }
+    }
+}
+
+/// What became of samples, by name: what is not zero, or everything.
+fn odd(counts: &Counts, verbose: bool, lines: &mut Lines) {
+    let all = [
+        ("overwritten", counts.overwritten),
+        ("corrupt", counts.corrupt),
+        ("outside the window", counts.outside),
+        ("unaccounted", counts.unaccounted()),
+        ("truncated", counts.truncated),
+        ("cut", counts.cut),
+        ("unmapped", counts.unmapped),
+        ("changed", counts.changed),
+        ("late", counts.late),
+        ("throttled", counts.throttled),
+    ];
+    let shown = all.iter().filter(|&&(_, count)| verbose || count > 0);
+    let shown: Vec<String> = shown.map(|(name, count)| format!("{name} {count}")).collect();
+    if !shown.is_empty() {
+        lines.wrap(&format!("odd: {}", shown.join(", ")));
+    }
+    if verbose {
+        let each = counts.cost.checked_div(counts.taken).unwrap_or(0);
+        lines.wrap(&format!("taken {}, other tasks {}, cost {each} TSC ticks each", counts.taken, counts.other_tasks));
+    }
+}

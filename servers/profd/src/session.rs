@@ -1,0 +1,230 @@
+//! One profile, from its start to its result: a state machine over a driver, with time passed in.
+//!
+//! ```text
+//! start -> Arming -> Open -> Closing -> done
+//!             |        ^ drain   ^ stop asked, or the window's end
+//!             +-> refused: some CPU did not arm
+//! ```
+//!
+//! Whoever runs it calls [`Session::poll`] when the driver signals, and when the time that the last poll named has come.
+//! The driver is not believed either: however wild its answers are, every wait ends and nothing panics.
+
+use ipc::abi::Error;
+use ipc::abi::profile::{DOMAINS_ALL, EVENT_CYCLES, EventSpec, Phase, ProfilerStatus, SampleCounters, Source};
+use ipc::proto::profd::{Refusal, Request};
+
+use crate::atlas::Atlas;
+use crate::clock::Clock;
+use crate::collect::Collector;
+use crate::driver::Driver;
+use crate::process::Fate;
+use crate::profile::{Filter, Profile};
+use crate::request;
+
+/// How long CPUs may take to arm, in milliseconds; a tick is 10.
+pub const ARM_MS: u16 = 500;
+/// How long they may take to disarm, in milliseconds.
+pub const DISARM_MS: u16 = 500;
+/// Longest time between two drains, in milliseconds: a ring of the fastest source fills in about a second.
+pub const DRAIN_MS: u64 = 250;
+
+const MS: u64 = 1_000_000;
+
+/// What a poll came to.
+#[derive(Debug)]
+pub enum Progress {
+    /// Poll again when the driver signals, and at this time (nanoseconds since boot).
+    Wait(u64),
+    /// The profile is done, and the driver idle.
+    Done(alloc::boxed::Box<Profile>),
+}
+
+/// A profile that runs.
+#[derive(Debug)]
+pub struct Session {
+    request: Request,
+    clock: Clock,
+    source: Source,
+    before: SampleCounters,
+    collector: Collector,
+    state: State,
+    stop_asked: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// CPUs begin to sample.
+    Arming { deadline: u64 },
+    /// The window is open.
+    Open { window: Window, ends: u64 },
+    /// CPUs cease to sample.
+    Closing { window: Window, deadline: u64 },
+}
+
+/// The window, in TSC ticks, both ends included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Window {
+    opened: u64,
+    closes: u64,
+    stopped: bool,
+}
+
+impl Session {
+    /// Checks a request and starts the driver. `now` is in nanoseconds since boot.
+    ///
+    /// # Errors
+    /// The request cannot be run, and nothing is armed.
+    pub fn start(
+        request: Request,
+        clock: Clock,
+        atlas: Atlas<'_, '_>,
+        driver: &mut impl Driver,
+        now: u64,
+    ) -> Result<Self, Refusal> {
+        if !request::is_valid(&request) {
+            return Err(Refusal::BadRequest);
+        }
+        if let Some(pid) = request.pid {
+            match atlas.processes.fate(pid) {
+                Fate::Live => {}
+                Fate::Ended => return Err(Refusal::ProcessEnded { pid }),
+                Fate::Unknown => return Err(Refusal::NoProcess { pid }),
+            }
+        }
+        let before = driver.status().map_err(driver_error)?.counters;
+        let collector = Collector::new(&request, driver);
+        let cycles =
+            EventSpec { event: EVENT_CYCLES, raw: 0, frequency: 0, domains: DOMAINS_ALL };
+        let source = driver.start(request.source.into(), cycles).map_err(|error| match error {
+            Error::Unsupported => Refusal::NoSource { asked: request.source },
+            error => driver_error(error),
+        })?;
+        let deadline = now.saturating_add(u64::from(ARM_MS) * MS);
+        let state = State::Arming { deadline };
+        Ok(Self { request, clock, source, before, collector, state, stop_asked: false })
+    }
+
+    /// Asks for the window to end now; the next poll does it.
+    pub const fn stop(&mut self) {
+        self.stop_asked = true;
+    }
+
+    /// Takes the next step. `now` is in nanoseconds since boot.
+    ///
+    /// # Errors
+    /// There will be no profile. The driver was told to stop.
+    pub fn poll(
+        &mut self,
+        atlas: Atlas<'_, '_>,
+        driver: &mut impl Driver,
+        now: u64,
+    ) -> Result<Progress, Refusal> {
+        let status = driver.status().map_err(|error| abandon(driver, driver_error(error)))?;
+        if let State::Arming { deadline } = self.state {
+            match self.arming(&status, now, deadline) {
+                Ok(None) => return Ok(Progress::Wait(deadline)),
+                Ok(Some(open)) => self.state = open,
+                Err(refusal) => return Err(abandon(driver, refusal)),
+            }
+        }
+        if let State::Open { window, ends } = self.state {
+            self.collector.drain(driver, atlas, window.opened, window.closes);
+            if !self.stop_asked && now < ends && status.phase == Phase::Open as u64 {
+                return Ok(Progress::Wait(ends.min(now.saturating_add(DRAIN_MS * MS))));
+            }
+            driver.stop().map_err(driver_error)?;
+            let window = Window { stopped: now < ends, ..window };
+            let deadline = now.saturating_add(u64::from(DISARM_MS) * MS);
+            self.state = State::Closing { window, deadline };
+            return Ok(Progress::Wait(deadline));
+        }
+        if let State::Closing { window, deadline } = self.state {
+            let idle = status.phase == Phase::Idle as u64;
+            if !idle && now < deadline {
+                return Ok(Progress::Wait(deadline));
+            }
+            let closes = window.closes.min(closed(&status, window));
+            self.collector.finish(driver, atlas, window.opened, closes);
+            let profile = self.profile(atlas, &status, Window { closes, ..window });
+            return Ok(Progress::Done(alloc::boxed::Box::new(profile)));
+        }
+        Ok(Progress::Wait(now))
+    }
+
+    /// The open state if every CPU has armed, `None` if some has not yet.
+    fn arming(
+        &self,
+        status: &ProfilerStatus,
+        now: u64,
+        deadline: u64,
+    ) -> Result<Option<State>, Refusal> {
+        if status.phase == Phase::Open as u64 {
+            let opened = status.opened;
+            let window_ms = self.request.window_ms.into();
+            let closes = opened.saturating_add(self.clock.ticks(window_ms));
+            // A driver that says it opened in the future must not keep its caller longer than the window.
+            let opened_ns = self.clock.nanoseconds(opened).min(now);
+            let ends = opened_ns.saturating_add(u64::from(window_ms) * MS);
+            return Ok(Some(State::Open { window: Window { opened, closes, stopped: false }, ends }));
+        }
+        if self.stop_asked {
+            return Err(Refusal::Stopped);
+        }
+        if now >= deadline {
+            return Err(Refusal::NotArmed { cpus: status.stragglers, waited_ms: ARM_MS });
+        }
+        Ok(None)
+    }
+
+    fn profile(
+        &self,
+        atlas: Atlas<'_, '_>,
+        status: &ProfilerStatus,
+        window: Window,
+    ) -> Profile {
+        let asked_ms = u32::from(self.request.window_ms);
+        let profiled_ms = if window.stopped {
+            self.clock.milliseconds(window.closes - window.opened).min(asked_ms)
+        } else {
+            asked_ms
+        };
+        let filter = self.request.pid.map(|pid| Filter {
+            pid,
+            name: atlas.processes.get(pid).map(|process| process.name.clone()).unwrap_or_default(),
+            fate: atlas.processes.fate(pid),
+        });
+        let idle = status.phase == Phase::Idle as u64;
+        let resolved = self.collector.resolve(atlas);
+        Profile {
+            asked_ms,
+            profiled_ms,
+            source: self.source,
+            frequency: status.frequency,
+            depth: self.request.depth,
+            filter,
+            cpus: self.collector.cpus(),
+            unconfirmed: if idle { 0 } else { status.stragglers },
+            counts: self.collector.counts(&self.before, &status.counters),
+            strings: resolved.strings,
+            images: resolved.images,
+            chains: resolved.chains,
+            addresses: resolved.addresses,
+        }
+    }
+}
+
+/// When stop was asked, as the driver saw it, if that makes sense.
+fn closed(status: &ProfilerStatus, window: Window) -> u64 {
+    if status.closed >= window.opened { status.closed } else { window.closes }
+}
+
+/// Stops the driver because of a refusal; that it may fail to stop changes nothing for the caller.
+fn abandon(driver: &mut impl Driver, refusal: Refusal) -> Refusal {
+    match driver.stop() {
+        Ok(()) | Err(_) => refusal,
+    }
+}
+
+const fn driver_error(error: Error) -> Refusal {
+    Refusal::Driver { error: error as u64 }
+}

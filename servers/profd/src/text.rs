@@ -1,0 +1,67 @@
+//! Lines of bounded width.
+
+use alloc::string::String;
+
+/// Columns of a terminal that a report fits.
+pub const COLUMNS: usize = 80;
+
+/// Text, built line by line.
+#[derive(Debug, Default)]
+pub struct Lines(String);
+
+impl Lines {
+    /// Adds a line that is known to fit.
+    pub fn push(&mut self, line: &str) {
+        self.0.push_str(line);
+        self.0.push('\n');
+    }
+
+    /// Adds words, broken into lines that fit; all but the first are indented by two. A word longer than a line is broken.
+    pub fn wrap(&mut self, words: &str) {
+        let mut column = 0;
+        for word in words.split(' ').filter(|word| !word.is_empty()) {
+            let length = word.chars().count();
+            if column > 0 && column + 1 + length > COLUMNS {
+                self.0.push_str("\n  ");
+                column = 2;
+            } else if column > 0 {
+                self.0.push(' ');
+                column += 1;
+            }
+            for character in word.chars() {
+                if column == COLUMNS {
+                    self.0.push_str("\n  ");
+                    column = 2;
+                }
+                self.0.push(character);
+                column += 1;
+            }
+        }
+        self.0.push('\n');
+    }
+
+    /// All of it.
+    #[must_use]
+    pub fn finish(self) -> String {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn wrapping_keeps_every_character_and_fits(words in prop::collection::vec("[a-z]{1,90}", 0..40)) {
+            let mut lines = Lines::default();
+            lines.wrap(&words.join(" "));
+            let text = lines.finish();
+            prop_assert!(text.lines().all(|line| line.chars().count() <= COLUMNS), "{text}");
+            let kept: Vec<char> = text.chars().filter(|character| character.is_ascii_lowercase()).collect();
+            prop_assert_eq!(kept, words.concat().chars().collect::<Vec<char>>());
+        }
+    }
+}
