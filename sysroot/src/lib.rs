@@ -1,2 +1,60 @@
-//! Program runtime.
+//! What every program is built against: entry point, system calls, heap, threads, time, output and panics.
+//!
+//! A program is `fn main` and [`entry!`]. It begins with an empty heap and the handles that its starter put into the startup
+//! page ([`startup`]); a server receives calls through a [`Port`], a client makes them through a [`Connection`].
+//!
+//! Unsafe code is confined to the modules that own an invariant: [`syscall`] (the instruction), `buffer` (the thread's IPC
+//! page), `heap`, [`mapping`] (address space), [`thread`] (stacks), [`entry`] and [`startup`] (what the loader
+//! left), [`process`] (other address spaces). The rest is safe code over them. On the host only the pure parts exist, for their tests.
 #![cfg_attr(not(test), no_std)]
+
+extern crate alloc;
+
+pub mod backtrace;
+pub mod clock;
+pub mod ranges;
+
+#[cfg(target_os = "none")]
+mod buffer;
+#[cfg(target_os = "none")]
+pub mod connection;
+#[cfg(target_os = "none")]
+pub mod entry;
+#[cfg(target_os = "none")]
+pub mod handle;
+#[cfg(target_os = "none")]
+mod heap;
+#[cfg(target_os = "none")]
+pub mod log;
+#[cfg(target_os = "none")]
+pub mod mapping;
+#[cfg(target_os = "none")]
+pub mod output;
+#[cfg(target_os = "none")]
+mod panic;
+#[cfg(target_os = "none")]
+pub mod port;
+#[cfg(target_os = "none")]
+pub mod process;
+#[cfg(target_os = "none")]
+pub mod record;
+#[cfg(target_os = "none")]
+pub mod startup;
+#[cfg(target_os = "none")]
+pub mod sync;
+#[cfg(target_os = "none")]
+pub mod syscall;
+#[cfg(target_os = "none")]
+pub mod thread;
+#[cfg(target_os = "none")]
+pub mod time;
+
+#[cfg(target_os = "none")]
+pub use {
+    connection::Connection,
+    entry::{ExitCode, exit},
+    handle::OwnedHandle,
+    mapping::Mapping,
+    port::{Event, Port},
+    sync::{Mutex, Once},
+};

@@ -80,6 +80,9 @@ pub mod names {
     pub const BOOTFS: &str = "bootfs";
     /// The program's own process.
     pub const PROCESS: &str = "process";
+    /// Notification of the interrupts that the program was given: bit 0 is the first interrupt of its entry, bit 1 the next. The
+    /// other bits are free for its own timers.
+    pub const NOTIFICATION: &str = "notification";
     /// Before the name of an endpoint that the program serves. Without it, the name is one that it may call.
     pub const SERVE: &str = "serve:";
     /// Before the first I/O port of a range, as hexadecimal digits.

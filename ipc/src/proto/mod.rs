@@ -6,6 +6,7 @@
 //! test in each file pins the bytes of every message.
 
 pub mod bounded;
+pub mod init;
 pub mod loopback;
 pub mod message;
 pub mod operation;

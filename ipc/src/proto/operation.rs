@@ -154,6 +154,15 @@ enum Answer<O: Operation, H> {
 /// What a server's method returns: an outcome, or the service's error.
 pub type Served<O, H> = Result<Outcome<O, H>, <O as Operation>::Error>;
 
+/// The right to answer later, and what the server's method returns instead of an answer.
+pub type Aside<P, O> = (Parked<P, O>, Outcome<O, <P as Responder>::Handle>);
+
+/// What a call brings: the reply and the handles that came with it.
+pub type Called<O, H> = Result<
+    (<O as Operation>::Reply, <O as Operation>::ReplyHandles<H>),
+    CallError<<O as Operation>::Error>,
+>;
+
 /// A call being served: who made it, and the right to answer it.
 #[derive(Debug)]
 pub struct Call<'a, P, O> {
@@ -184,7 +193,7 @@ impl<'a, P: Responder, O: Operation> Call<'a, P, O> {
     ///
     /// # Errors
     /// The kernel has no room for another parked call; the caller should be refused.
-    pub fn park(self) -> Result<(Parked<P, O>, Outcome<O, P::Handle>), Error> {
+    pub fn park(self) -> Result<Aside<P, O>, Error> {
         let parked = Parked {
             reply: self.responder.park()?,
             operation: PhantomData,
@@ -269,7 +278,7 @@ pub fn call<O: Operation, T: Transport>(
     message: &mut Message<T::Handle>,
     request: &O::Request,
     handles: O::RequestHandles<T::Handle>,
-) -> Result<(O::Reply, O::ReplyHandles<T::Handle>), CallError<O::Error>> {
+) -> Called<O, T::Handle> {
     let bad_reply = CallError::Protocol(ProtocolError::BadReply);
     if message.put(O::NUMBER, request).is_err() {
         return Err(CallError::Protocol(ProtocolError::BadRequest));

@@ -1,0 +1,417 @@
+//! The messages of init: start, watch and end programs, and hear of every start and end.
+//!
+//! init calls nobody, so anybody may call it. Who subscribes gives it a notification and fetches the events themselves when
+//! that is signalled: a subscriber that is slow or dead costs init nothing.
+
+use postcard::experimental::max_size::MaxSize;
+use serde::{Deserialize, Serialize};
+
+use super::{Text, TooLong};
+use crate::abi;
+use crate::abi::exit::{BACKTRACE_MAX, ExitReason, FaultKind};
+use crate::abi::layout::NAME_MAX;
+
+/// Most bytes of a program's arguments, each with a NUL behind it.
+pub const ARGS_MAX: usize = 1024;
+/// Longest name of a file in the boot archive.
+pub const FILE_MAX: usize = 32;
+/// Bytes kept of a build-id: those of a SHA-1.
+pub const BUILD_ID_MAX: usize = 20;
+
+/// Name of a program.
+pub type Name = Text<NAME_MAX>;
+
+/// Arguments of a program.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, MaxSize)]
+pub struct Args(Text<ARGS_MAX>);
+
+impl Args {
+    /// No arguments.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(Text::new())
+    }
+    /// Adds one: whole, or not at all.
+    ///
+    /// # Errors
+    /// All together would be too long, or it has a NUL in it.
+    pub fn push(&mut self, arg: &str) -> Result<(), TooLong> {
+        use core::fmt::Write;
+        if arg.contains('\0') || self.0.len() + arg.len() + 1 > ARGS_MAX {
+            return Err(TooLong);
+        }
+        write!(self.0, "{arg}\0").map_err(|_| TooLong)
+    }
+    /// Each argument.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.split_terminator('\0')
+    }
+}
+
+/// Asks for a program to be started. With the call may go an endpoint handle that speaks `stream`: it becomes the
+/// program's output.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, MaxSize)]
+pub struct Spawn {
+    /// A program with an entry in the configuration, or one in the boot archive's `bin/`.
+    pub program: Name,
+    /// Its arguments.
+    pub args: Args,
+    /// Do not let it run before `release`.
+    pub held: bool,
+}
+
+/// Why init refuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, MaxSize)]
+pub enum InitError {
+    /// No program of this name.
+    NoSuchProgram,
+    /// The program's file is not one that can be loaded.
+    BadImage,
+    /// A server of which there is one; it runs already.
+    AlreadyRuns,
+    /// The arguments do not fit the startup page.
+    ArgsTooLong,
+    /// init's own memory quota, from which the program's is taken, is used up.
+    QuotaExceeded,
+    /// The machine has no memory for it.
+    OutOfMemory,
+    /// As many programs run as can.
+    TooManyPrograms,
+    /// As many callers wait as can.
+    TooManyWait,
+    /// No such process; one that ended a while ago is forgotten.
+    NoSuchProcess,
+    /// The process is not held.
+    NotHeld,
+    /// The process has ended.
+    Ended,
+    /// Not this one: nothing works without it.
+    Refused,
+    /// The kernel refused; the number is that of an [`abi::Error`].
+    Kernel(u8),
+}
+
+impl core::fmt::Display for InitError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::NoSuchProgram => "no such program",
+            Self::BadImage => "its file cannot be loaded",
+            Self::AlreadyRuns => "there is only one, and it runs",
+            Self::ArgsTooLong => "too many or too long arguments",
+            Self::QuotaExceeded => "memory quota used up",
+            Self::OutOfMemory => "out of memory",
+            Self::TooManyPrograms => "too many programs run",
+            Self::TooManyWait => "too many wait",
+            Self::NoSuchProcess => "no such process",
+            Self::NotHeld => "it is not held",
+            Self::Ended => "it has ended",
+            Self::Refused => "not this one: nothing works without it",
+            Self::Kernel(number) => match abi::Error::from_raw(u64::from(*number)) {
+                Some(error) => error.text(),
+                None => "refused by the kernel",
+            },
+        })
+    }
+}
+
+impl core::error::Error for InitError {}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, MaxSize)]
+pub enum Ending {
+    /// It ended itself.
+    Exited,
+    /// Someone killed it.
+    Killed,
+    /// A thread faulted.
+    Faulted,
+}
+
+impl Ending {
+    /// From the kernel's reason; `None` while the process runs.
+    #[must_use]
+    pub const fn from_reason(reason: u64) -> Option<Self> {
+        const EXITED: u64 = ExitReason::Exited as u64;
+        const KILLED: u64 = ExitReason::Killed as u64;
+        const FAULTED: u64 = ExitReason::Faulted as u64;
+        match reason {
+            EXITED => Some(Self::Exited),
+            KILLED => Some(Self::Killed),
+            FAULTED => Some(Self::Faulted),
+            _ => None,
+        }
+    }
+}
+
+/// What a process left behind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, MaxSize)]
+pub struct ExitReport {
+    /// Process.
+    pub pid: u32,
+    /// Its name.
+    pub name: Name,
+    /// How it ended.
+    pub ending: Ending,
+    /// Exit code.
+    pub code: u64,
+    /// If it faulted: where and with what.
+    pub crash: Option<Crash>,
+}
+
+/// Registers and backtrace of the thread that faulted. See [`abi::exit::CrashReport`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, MaxSize)]
+pub struct Crash {
+    /// [`FaultKind`] number.
+    pub kind: u8,
+    /// Thread.
+    pub tid: u32,
+    /// Hardware error code.
+    pub error_code: u64,
+    /// Address of a page fault.
+    pub address: u64,
+    /// RIP, RSP, RFLAGS, RAX, RBX, RCX, RDX, RSI, RDI, RBP, R8 to R15.
+    pub registers: [u64; 18],
+    /// Frames in `backtrace`.
+    pub frames: u8,
+    /// Return addresses; the first is RIP.
+    pub backtrace: [u64; BACKTRACE_MAX],
+}
+
+impl Crash {
+    /// What the thread did, if this version knows it.
+    #[must_use]
+    pub const fn fault(&self) -> Option<FaultKind> {
+        FaultKind::from_raw(self.kind as u64)
+    }
+    /// The frames there are.
+    pub fn frames(&self) -> impl Iterator<Item = u64> {
+        let frames = usize::from(self.frames);
+        self.backtrace.iter().copied().take(frames)
+    }
+}
+
+impl From<&abi::exit::CrashReport> for Crash {
+    fn from(report: &abi::exit::CrashReport) -> Self {
+        Self {
+            kind: u8::try_from(report.kind).unwrap_or(FaultKind::Other as u8),
+            tid: report.tid as u32,
+            error_code: report.error_code,
+            address: report.address,
+            registers: report.registers,
+            frames: report.frames.min(BACKTRACE_MAX as u64) as u8,
+            backtrace: report.backtrace,
+        }
+    }
+}
+
+/// One process, as `ps` shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, MaxSize)]
+pub struct ProcessInfo {
+    /// Process.
+    pub pid: u32,
+    /// Its name.
+    pub name: Name,
+    /// State of its most active thread: an [`abi::info::ThreadState`] number.
+    pub state: u8,
+    /// CPU of its running thread.
+    pub cpu: Option<u32>,
+    /// Threads.
+    pub threads: u32,
+    /// Time its threads ran, in nanoseconds.
+    pub cpu_ns: u64,
+    /// Pages in use, page tables included.
+    pub pages: u32,
+    /// Pages it may use.
+    pub quota_pages: u32,
+}
+
+/// Something that happened to a process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, MaxSize)]
+pub struct Event {
+    /// Position of the event; they are counted from 0.
+    pub position: u64,
+    /// When it happened: a time-stamp that is not later than the process's first instruction, or not earlier than its last.
+    pub tsc: u64,
+    /// Process.
+    pub pid: u32,
+    /// What happened.
+    pub what: Happening,
+}
+
+/// See [`Event`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, MaxSize)]
+pub enum Happening {
+    /// It was made; held or not, it has run no instruction yet.
+    Started {
+        /// Name of the process.
+        name: Name,
+        /// File in the boot archive.
+        file: Text<FILE_MAX>,
+        /// Number of the image, as samples carry it: one for each file, never another's.
+        image: u32,
+        /// Build-id of the file; zero if it has none.
+        build_id: [u8; BUILD_ID_MAX],
+        /// Difference between addresses in the process and in the file.
+        load_bias: u64,
+    },
+    /// It ended.
+    Ended {
+        /// How.
+        ending: Ending,
+        /// Exit code.
+        code: u64,
+    },
+}
+
+crate::protocol! {
+    error InitError;
+    /// Starts a program; answers its process id.
+    1 SpawnProgram = spawn(Spawn, handles Option<H>) -> u32;
+    /// Lets a held process run.
+    2 Release = release(u32) -> ();
+    /// Answers when the process has ended and its memory is back; at once if that was a short while ago.
+    3 Wait = wait(u32) -> ExitReport;
+    /// Ends a process.
+    4 Kill = kill(u32) -> ();
+    /// Gives the process with the lowest id that is at least this; none if there is none.
+    5 Next = next(u32) -> Option<ProcessInfo>;
+    /// Signals bit 0 of the notification at each event from now on. Replaces the caller's last one.
+    6 Subscribe = subscribe((), handles [H; 1]) -> ();
+    /// Gives the first event that is kept and whose position is at least this; none if there is none.
+    7 NextEvent = next_event(u64) -> Option<Event>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes<T: Serialize>(value: &T) -> Vec<u8> {
+        let mut buffer = [0; 2048];
+        postcard::to_slice(value, &mut buffer).unwrap().to_vec()
+    }
+
+    fn name(text: &str) -> Name {
+        Name::try_from(text).unwrap()
+    }
+
+    #[test]
+    fn args_are_kept_apart() {
+        let mut args = Args::new();
+        for arg in ["60", "", "a b"] {
+            args.push(arg).unwrap();
+        }
+        assert!(args.iter().eq(["60", "", "a b"]));
+        assert_eq!(args.push("a\0b"), Err(TooLong));
+        assert_eq!(args.push(&"x".repeat(ARGS_MAX)), Err(TooLong));
+        assert_eq!(args.iter().count(), 3);
+        assert_eq!(Args::new().iter().count(), 0);
+    }
+
+    #[test]
+    fn wire_bytes_of_requests_are_pinned() {
+        let mut args = Args::new();
+        args.push("60").unwrap();
+        let spawn = Spawn {
+            program: name("shares"),
+            args,
+            held: true,
+        };
+        assert_eq!(bytes(&spawn), b"\x06shares\x0360\0\x01");
+        assert_eq!(bytes(&300_u32), [0xac, 2]);
+        assert_eq!(
+            OPERATIONS,
+            [
+                (1, "spawn"),
+                (2, "release"),
+                (3, "wait"),
+                (4, "kill"),
+                (5, "next"),
+                (6, "subscribe"),
+                (7, "next_event"),
+            ]
+        );
+    }
+
+    #[test]
+    fn wire_bytes_of_answers_are_pinned() {
+        let report = ExitReport {
+            pid: 7,
+            name: name("ab"),
+            ending: Ending::Faulted,
+            code: 300,
+            crash: None,
+        };
+        assert_eq!(bytes(&report), b"\x07\x02ab\x02\xac\x02\x00");
+        let crash = Crash::from(&abi::exit::CrashReport {
+            kind: 4,
+            tid: 9,
+            frames: 99,
+            ..Default::default()
+        });
+        assert_eq!(crash.fault(), Some(FaultKind::Divide));
+        let mut expected = vec![4, 9, 0, 0];
+        expected.extend([0; 18]);
+        expected.push(16);
+        expected.extend([0; 16]);
+        assert_eq!(bytes(&crash), expected);
+        let info = ProcessInfo {
+            pid: 7,
+            name: name("ab"),
+            state: 2,
+            cpu: Some(1),
+            threads: 3,
+            cpu_ns: 128,
+            pages: 5,
+            quota_pages: 6,
+        };
+        assert_eq!(bytes(&info), b"\x07\x02ab\x02\x01\x01\x03\x80\x01\x05\x06");
+    }
+
+    #[test]
+    fn wire_bytes_of_events_are_pinned() {
+        let started = Event {
+            position: 1,
+            tsc: 2,
+            pid: 3,
+            what: Happening::Started {
+                name: name("ab"),
+                file: Text::cut("bin/ab"),
+                image: 4,
+                build_id: [5; BUILD_ID_MAX],
+                load_bias: 0,
+            },
+        };
+        let mut expected = b"\x01\x02\x03\x00\x02ab\x06bin/ab\x04".to_vec();
+        expected.extend([5; BUILD_ID_MAX]);
+        expected.push(0);
+        assert_eq!(bytes(&started), expected);
+        let ended = Happening::Ended {
+            ending: Ending::Killed,
+            code: 1,
+        };
+        assert_eq!(bytes(&ended), [1, 1, 1]);
+    }
+
+    #[test]
+    fn wire_numbers_of_errors_are_pinned() {
+        let errors = [
+            InitError::NoSuchProgram,
+            InitError::BadImage,
+            InitError::AlreadyRuns,
+            InitError::ArgsTooLong,
+            InitError::QuotaExceeded,
+            InitError::OutOfMemory,
+            InitError::TooManyPrograms,
+            InitError::TooManyWait,
+            InitError::NoSuchProcess,
+            InitError::NotHeld,
+            InitError::Ended,
+            InitError::Refused,
+        ];
+        for (number, error) in errors.iter().enumerate() {
+            assert_eq!(bytes(error), [number as u8]);
+        }
+        assert_eq!(bytes(&InitError::Kernel(3)), [12, 3]);
+        assert_eq!(InitError::Kernel(30).to_string(), "timed out");
+    }
+}

@@ -1,0 +1,85 @@
+//! Where a program begins and ends.
+
+use core::arch::global_asm;
+
+use crate::syscall;
+
+/// What a program says at its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExitCode(pub u8);
+
+impl ExitCode {
+    /// All went well.
+    pub const SUCCESS: Self = Self(0);
+    /// It did not.
+    pub const FAILURE: Self = Self(1);
+    /// Wrong arguments.
+    pub const USAGE: Self = Self(2);
+    /// The program panicked.
+    pub const PANIC: Self = Self(101);
+    /// The startup page cannot be read.
+    pub const BAD_STARTUP: Self = Self(102);
+}
+
+/// What `main` may return.
+pub trait Termination {
+    /// As an exit code.
+    fn code(self) -> ExitCode;
+}
+
+impl Termination for () {
+    fn code(self) -> ExitCode {
+        ExitCode::SUCCESS
+    }
+}
+
+impl Termination for ExitCode {
+    fn code(self) -> ExitCode {
+        self
+    }
+}
+
+/// Ends the process.
+pub fn exit(code: ExitCode) -> ! {
+    loop {
+        // The call does not return; if it did, there would be nothing better to do than to try again.
+        let _ = syscall::process_exit(code.0.into());
+    }
+}
+
+/// Makes `main` the program's main function: `sysroot::entry!(main);`.
+///
+/// It is called by nothing but `_start`, under the symbol `main`, so that a profile's chains end there.
+#[macro_export]
+macro_rules! entry {
+    ($main:path) => {
+        // SAFETY: a program has one `main`: a second one does not link.
+        #[unsafe(export_name = "main")]
+        extern "C" fn program_main() -> u64 {
+            $crate::entry::Termination::code($main()).0.into()
+        }
+    };
+}
+
+// The outermost frame: RBP is zero, which ends a walk along the frame pointers, and the call leaves the stack aligned as a
+// function expects it (16 bytes before the return address is pushed; System V ABI, AMD64 supplement, 3.2.2). The return
+// address is marked undefined for those who unwind by tables.
+global_asm!(
+    ".pushsection .text._start,\"ax\",@progbits",
+    ".global _start",
+    ".type _start,@function",
+    "_start:",
+    ".cfi_startproc",
+    ".cfi_undefined rip",
+    "xor ebp, ebp",
+    "and rsp, -16",
+    "call main",
+    "mov rdi, rax",
+    "mov eax, {process_exit}",
+    "syscall",
+    "ud2",
+    ".cfi_endproc",
+    ".size _start, . - _start",
+    ".popsection",
+    process_exit = const ipc::abi::Syscall::process_exit as u32,
+);

@@ -1,0 +1,83 @@
+//! The heap: it begins empty at the address that the startup page names, and grows at its end from the program's quota.
+//!
+//! Memory that was given back stays with the heap. An allocation that the quota does not cover fails as Rust has it: a panic
+//! with the size, unless the caller used a `try_` method.
+
+use core::alloc::{GlobalAlloc, Layout};
+use core::ptr::NonNull;
+
+use ipc::abi::layout::PAGE_SIZE;
+use ipc::abi::{Error, Handle, Rights};
+
+use crate::{Mutex, OwnedHandle, startup, syscall};
+
+/// Least pages to grow by.
+const STEP_PAGES: u64 = 8;
+
+#[global_allocator]
+static HEAP: GlobalHeap = GlobalHeap(Mutex::new(Heap {
+    blocks: linked_list_allocator::Heap::empty(),
+    bytes: 0,
+}));
+
+struct GlobalHeap(Mutex<Heap>);
+
+struct Heap {
+    blocks: linked_list_allocator::Heap,
+    /// Mapped so far.
+    bytes: u64,
+}
+
+impl Heap {
+    fn allocate(&mut self, layout: Layout) -> Option<NonNull<u8>> {
+        if let Ok(block) = self.blocks.allocate_first_fit(layout) {
+            return Some(block);
+        }
+        // Twice the alignment and a header's worth more than asked, so that the new end holds it wherever it begins.
+        let bytes = layout.size().checked_add(2 * layout.align().max(32))?;
+        let pages = (bytes as u64).div_ceil(PAGE_SIZE);
+        self.grow(pages.max(STEP_PAGES))
+            .or_else(|_| self.grow(pages))
+            .ok()?;
+        self.blocks.allocate_first_fit(layout).ok()
+    }
+
+    fn grow(&mut self, pages: u64) -> Result<(), Error> {
+        let page = startup::page();
+        let bytes = pages * PAGE_SIZE;
+        if bytes > page.heap_bytes - self.bytes {
+            return Err(Error::LimitReached);
+        }
+        let address = page.heap_base + self.bytes;
+        let memory = OwnedHandle::new(syscall::memory_create(Handle::NONE, pages, 0)?);
+        let rights = Rights::READ | Rights::WRITE;
+        // SAFETY: the range lies behind what is mapped of the heap, which is nobody else's to map (`mapping` uses the
+        // addresses above it); were it mapped, the kernel would refuse.
+        unsafe { syscall::map(Handle::NONE, memory.raw(), address, 0, pages, rights) }?;
+        if self.bytes == 0 {
+            // SAFETY: the range was just mapped for reading and writing, stays so, and is used by this allocator alone.
+            unsafe { self.blocks.init(address as *mut u8, bytes as usize) }
+        } else {
+            // SAFETY: as above, and it begins where the heap ended.
+            unsafe { self.blocks.extend(bytes as usize) }
+        }
+        self.bytes += bytes;
+        Ok(())
+    }
+}
+
+// SAFETY: `blocks` hands out disjoint blocks of mapped memory that fit their layouts, under a lock; growing only adds
+// memory behind them.
+unsafe impl GlobalAlloc for GlobalHeap {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let block = self.0.lock().allocate(layout);
+        block.map_or(core::ptr::null_mut(), NonNull::as_ptr)
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        if let Some(block) = NonNull::new(block) {
+            // SAFETY: the caller gives back what `alloc` returned for this layout, as the trait demands.
+            unsafe { self.0.lock().blocks.deallocate(block, layout) }
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Memory objects, mapped where the program has room: above its heap.
+
+use core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+use ipc::abi::layout::{PAGE_SIZE, USER_END};
+use ipc::abi::startup::names;
+use ipc::abi::{Error, Handle, Rights};
+
+use crate::ranges::Ranges;
+use crate::{Mutex, Once, OwnedHandle, startup, syscall};
+
+static ROOM: Once<Mutex<Ranges>> = Once::new();
+
+fn room() -> &'static Mutex<Ranges> {
+    ROOM.call_once(|| {
+        let page = startup::page();
+        Mutex::new(Ranges::new(page.heap_base + page.heap_bytes..USER_END))
+    })
+}
+
+/// Addresses with nothing mapped at them yet, reserved for the caller.
+///
+/// # Errors
+/// `LimitReached` if there is no such gap.
+pub(crate) fn reserve(pages: u64) -> Result<u64, Error> {
+    let bytes = pages.checked_mul(PAGE_SIZE).ok_or(Error::BadArgument)?;
+    room().lock().take(bytes).ok_or(Error::LimitReached)
+}
+
+/// Gives reserved addresses back, at which nothing is mapped any more.
+pub(crate) fn release(address: u64) {
+    room().lock().give_back(address);
+}
+
+/// A memory object, or some pages of it, in this program's address space. Unmapped when dropped.
+///
+/// Another program may have the same memory and write to it at any time. So bytes are copied in and out, or seen as
+/// atomics, and no plain reference is given.
+#[derive(Debug)]
+pub struct Mapping {
+    address: u64,
+    pages: u64,
+    writable: bool,
+}
+
+impl Mapping {
+    /// Maps `pages` pages of an object, from page `first` on, for reading and, if `writable`, writing.
+    ///
+    /// # Errors
+    /// See the call `map`.
+    pub fn new(memory: Handle, first: u64, pages: u64, writable: bool) -> Result<Self, Error> {
+        let address = reserve(pages)?;
+        let rights = if writable {
+            Rights::READ | Rights::WRITE
+        } else {
+            Rights::READ
+        };
+        // SAFETY: the range was reserved, so no code of this program relies on what is there.
+        let mapped = unsafe { syscall::map(Handle::NONE, memory, address, first, pages, rights) };
+        if let Err(error) = mapped {
+            release(address);
+            return Err(error);
+        }
+        Ok(Self {
+            address,
+            pages,
+            writable,
+        })
+    }
+
+    /// Maps a whole object for reading.
+    ///
+    /// # Errors
+    /// See the calls `memory_info` and `map`.
+    pub fn whole(memory: Handle) -> Result<Self, Error> {
+        let (pages, _) = syscall::memory_info(memory)?;
+        Self::new(memory, 0, pages, false)
+    }
+
+    /// Makes a memory object of zeroed pages and maps it for writing.
+    ///
+    /// # Errors
+    /// See the calls `memory_create` and `map`.
+    pub fn create(pages: u64) -> Result<(OwnedHandle, Self), Error> {
+        let memory = OwnedHandle::new(syscall::memory_create(Handle::NONE, pages, 0)?);
+        let mapping = Self::new(memory.raw(), 0, pages, true)?;
+        Ok((memory, mapping))
+    }
+
+    /// Bytes mapped.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        (self.pages * PAGE_SIZE) as usize
+    }
+
+    /// Whether nothing is mapped, which no mapping is.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.pages == 0
+    }
+
+    /// The memory as words.
+    #[must_use]
+    pub const fn words(&self) -> &[AtomicU64] {
+        // SAFETY: the range is mapped and page-aligned while `self` lives; atomics may be shared with anybody, and
+        // `store` on memory mapped for reading faults, as a wild write does.
+        unsafe { core::slice::from_raw_parts(self.address as *const AtomicU64, self.len() / 8) }
+    }
+
+    const fn bytes(&self) -> &[AtomicU8] {
+        // SAFETY: as in `words`.
+        unsafe { core::slice::from_raw_parts(self.address as *const AtomicU8, self.len()) }
+    }
+
+    /// Copies bytes out, from `offset` on; how many there were.
+    pub fn read(&self, offset: usize, out: &mut [u8]) -> usize {
+        let bytes = self.bytes().get(offset..).unwrap_or_default();
+        for (to, from) in out.iter_mut().zip(bytes) {
+            *to = from.load(Ordering::Relaxed);
+        }
+        out.len().min(bytes.len())
+    }
+
+    /// Copies bytes in, at `offset`; how many fitted. None if the mapping is for reading.
+    pub fn write(&self, offset: usize, from: &[u8]) -> usize {
+        if !self.writable {
+            return 0;
+        }
+        let bytes = self.bytes().get(offset..).unwrap_or_default();
+        for (to, from) in bytes.iter().zip(from) {
+            to.store(*from, Ordering::Relaxed);
+        }
+        from.len().min(bytes.len())
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: borrows of the memory ended with `self`.
+        let unmapped = unsafe { syscall::unmap(Handle::NONE, self.address, self.pages) };
+        // Addresses that the kernel would not unmap are not used again.
+        if unmapped.is_ok() {
+            release(self.address);
+        }
+    }
+}
+
+/// The boot archive, if this program was given it: mapped once, for good.
+///
+/// # Errors
+/// `NotFound` if it was not given; else see the calls `memory_info` and `map`.
+pub fn bootfs() -> Result<&'static [u8], Error> {
+    static BOOTFS: Once<Result<(u64, usize), Error>> = Once::new();
+    let &(address, len) = BOOTFS
+        .call_once(|| {
+            let memory = startup::handle(names::BOOTFS).ok_or(Error::NotFound)?;
+            let mapping = core::mem::ManuallyDrop::new(Mapping::whole(memory)?);
+            Ok((mapping.address, mapping.len()))
+        })
+        .as_ref()
+        .map_err(|&error| error)?;
+    // SAFETY: the range is mapped for reading and never unmapped, and nobody can write to the archive: its object is made by
+    // the kernel without the right.
+    Ok(unsafe { core::slice::from_raw_parts(address as *const u8, len) })
+}

@@ -1,0 +1,127 @@
+//! The system calls: one typed function each, generated from the table that the kernel is generated from.
+//!
+//! A function here is `unsafe` if the call can take memory away from, or put a thread into, code of this process that did
+//! not expect it; all others can at worst fail.
+
+use core::arch::asm;
+
+use ipc::abi::syscall::Register;
+use ipc::abi::{Error, Handle, Rights, Tag};
+
+/// What came back from the kernel, as registers.
+#[derive(Clone, Copy, Debug)]
+struct Returned {
+    status: u64,
+    results: [u64; 3],
+}
+
+impl Returned {
+    fn check(&self) -> Result<(), Error> {
+        match self.status {
+            0 => Ok(()),
+            // The loader checked the ABI version, so the kernel knows no error that this table lacks.
+            number => Err(Error::from_raw(number).unwrap_or(Error::Unsupported)),
+        }
+    }
+    fn result<T: Register>(&self, index: usize) -> Result<T, Error> {
+        let raw = self.results.get(index).copied().unwrap_or_default();
+        T::from_raw(raw).ok_or(Error::Unsupported)
+    }
+}
+
+/// Enters the kernel. Message words (`r10`, `r8`, `r9`, `r12`) go in as they are and are dropped on the way out: the
+/// protocols carry everything in the payload.
+#[inline(always)]
+fn enter(number: u64, arguments: [u64; 6]) -> Returned {
+    let [a, b, c, d, e, f] = arguments;
+    let status;
+    let (x, y, z);
+    // SAFETY: the instruction changes no register but those listed (ipc::abi::syscall), and touches memory of this process
+    // only where the call says so: the IPC buffer, to which no reference ever exists (`buffer`), and what the unsafe
+    // stubs below are told to change.
+    unsafe {
+        asm!(
+            "syscall",
+            inout("rax") number => status,
+            inout("rdi") a => x,
+            inout("rsi") b => y,
+            inout("rdx") c => z,
+            inout("r10") d => _,
+            inout("r8") e => _,
+            inout("r9") f => _,
+            inout("r12") 0_u64 => _,
+            out("rcx") _,
+            out("r11") _,
+            options(nostack),
+        );
+    }
+    Returned {
+        status,
+        results: [x, y, z],
+    }
+}
+
+/// One stub. The calls that can break this process's own memory safety are named here, and are unsafe.
+macro_rules! stub {
+    ($number:literal map $($rest:tt)*) => { stub!(@unsafe $number map $($rest)*); };
+    ($number:literal unmap $($rest:tt)*) => { stub!(@unsafe $number unmap $($rest)*); };
+    ($number:literal protect $($rest:tt)*) => { stub!(@unsafe $number protect $($rest)*); };
+    ($number:literal thread_create $($rest:tt)*) => { stub!(@unsafe $number thread_create $($rest)*); };
+    (@unsafe $number:literal $name:ident($($arg:ident: $arg_type:ty),*) -> ($($ret:ident: $ret_type:ty),*) $text:literal) => {
+        #[doc = $text]
+        ///
+        /// # Errors
+        /// As the table of [`ipc::abi::syscall`] says.
+        ///
+        /// # Safety
+        /// If the process is the caller's own, no memory that its code relies on loses a right or its contents, and a
+        /// thread is given code that may run with that stack, argument and buffer.
+        #[inline]
+        pub unsafe fn $name($($arg: $arg_type),*) -> Result<stub!(@type $($ret_type),*), Error> {
+            stub!(@body $number ($($arg)*) ($($ret_type),*))
+        }
+    };
+    ($number:literal $name:ident($($arg:ident: $arg_type:ty),*) -> ($($ret:ident: $ret_type:ty),*) $text:literal) => {
+        #[doc = $text]
+        ///
+        /// # Errors
+        /// As the table of [`ipc::abi::syscall`] says.
+        #[inline]
+        pub fn $name($($arg: $arg_type),*) -> Result<stub!(@type $($ret_type),*), Error> {
+            stub!(@body $number ($($arg)*) ($($ret_type),*))
+        }
+    };
+    (@body $number:literal ($($arg:ident)*) ($($ret_type:ty),*)) => {{
+        let mut arguments = [0; 6];
+        for (slot, value) in arguments.iter_mut().zip([$(Register::to_raw($arg)),*] as [u64; _]) {
+            *slot = value;
+        }
+        let returned = enter($number, arguments);
+        returned.check()?;
+        stub!(@results returned $($ret_type),*)
+    }};
+    (@type) => { () };
+    (@type $a:ty) => { $a };
+    (@type $($type:ty),*) => { ($($type),*) };
+    (@results $returned:ident) => { Ok(()) };
+    (@results $returned:ident $a:ty) => { $returned.result::<$a>(0) };
+    (@results $returned:ident $a:ty, $b:ty) => { Ok(($returned.result::<$a>(0)?, $returned.result::<$b>(1)?)) };
+    (@results $returned:ident $a:ty, $b:ty, $c:ty) => {
+        Ok(($returned.result::<$a>(0)?, $returned.result::<$b>(1)?, $returned.result::<$c>(2)?))
+    };
+}
+
+macro_rules! stubs {
+    ($($number:literal $name:ident($($arg:ident: $arg_type:ty),*) -> ($($ret:ident: $ret_type:ty),*) $text:literal;)*) => {
+        $(stub! { $number $name($($arg: $arg_type),*) -> ($($ret: $ret_type),*) $text })*
+    };
+}
+ipc::for_each_syscall!(stubs);
+
+/// The time-stamp counter of this CPU.
+#[inline]
+#[must_use]
+pub fn rdtsc() -> u64 {
+    // SAFETY: the kernel leaves CR4.TSD clear, so the instruction is allowed, and it only reads.
+    unsafe { core::arch::x86_64::_rdtsc() }
+}

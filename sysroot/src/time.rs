@@ -1,0 +1,26 @@
+//! Time since boot, in nanoseconds, and waiting for it.
+
+use crate::{clock, startup, syscall};
+
+pub use crate::clock::MILLISECOND;
+
+/// Nanoseconds since boot. Needs no system call.
+#[must_use]
+pub fn now() -> u64 {
+    clock::nanoseconds(&startup::info(), syscall::rdtsc())
+}
+
+/// The deadline that is `nanoseconds` from now.
+#[must_use]
+pub fn after(nanoseconds: u64) -> u64 {
+    now().saturating_add(nanoseconds)
+}
+
+/// Waits at least this long.
+pub fn sleep(nanoseconds: u64) {
+    let deadline = after(nanoseconds);
+    while now() < deadline {
+        // The call has no other outcome than that the time has come; the loop is what decides.
+        let _ = syscall::sleep(deadline);
+    }
+}
