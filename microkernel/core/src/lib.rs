@@ -6,7 +6,10 @@
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
+pub mod apic;
 pub mod base;
+pub mod boot;
 pub mod hardware;
 pub mod mem;
 pub mod profile;
+pub mod timers;
