@@ -58,6 +58,11 @@ impl<T, const RANK: u8> Lock<T, RANK> {
             inner: self.0.lock(),
         }
     }
+    /// Takes the lock if it is free, in any order: who does not wait cannot deadlock. For a panic, in which nobody may be left to
+    /// give it back.
+    pub fn try_lock(&self) -> Option<impl DerefMut<Target = T> + '_> {
+        self.0.try_lock()
+    }
 }
 
 /// Holds a [`Lock`].
