@@ -10,6 +10,7 @@ pub mod apic;
 pub mod base;
 pub mod boot;
 pub mod hardware;
+pub mod log;
 pub mod mem;
 pub mod profile;
 pub mod timers;
