@@ -1,0 +1,112 @@
+//! The kernel's side. Wait-free and without a lock: it runs in the tick and in the NMI.
+//!
+//! One context writes to a ring at a time: its own CPU, and there either the tick or the NMI, never one nested in the other.
+//! Breaking that rule makes records that readers count as damaged or lost; it does not break memory safety.
+
+use crate::geometry::{MAGIC, WORD_HEAD, WORD_MAGIC, WORD_RECORDS, WORD_SLOT_WORDS};
+use crate::{AtomicU64, Geometry, Ordering, fence};
+
+/// Where a CPU puts its records.
+#[derive(Debug)]
+pub struct Writer<'a> {
+    pub(crate) words: &'a [AtomicU64],
+    pub(crate) geometry: Geometry,
+    /// Records written, as only the writer knows it: it stores the ring's head and never reads it back.
+    pub(crate) written: AtomicU64,
+}
+
+impl<'a> Writer<'a> {
+    /// Makes an empty ring of these words. `None` if they are fewer than the geometry needs.
+    #[must_use]
+    pub fn format(words: &'a [AtomicU64], geometry: Geometry) -> Option<Self> {
+        let words = words.get(..geometry.words())?;
+        for word in words {
+            word.store(0, Ordering::Relaxed);
+        }
+        words[WORD_RECORDS].store(geometry.records() as u64, Ordering::Relaxed);
+        words[WORD_SLOT_WORDS].store(geometry.slot_words() as u64, Ordering::Relaxed);
+        words[WORD_MAGIC].store(MAGIC, Ordering::Release);
+        Some(Self {
+            words,
+            geometry,
+            written: AtomicU64::new(0),
+        })
+    }
+
+    /// Records written since the ring was made.
+    #[must_use]
+    pub fn head(&self) -> u64 {
+        self.written.load(Ordering::Relaxed)
+    }
+
+    /// Records the ring holds.
+    #[must_use]
+    pub const fn records(&self) -> usize {
+        self.geometry.records()
+    }
+
+    /// Opens the next record. From here until [`Slot::publish`] the oldest record is gone and the new one is not there.
+    #[must_use]
+    pub fn begin(&self) -> Slot<'_> {
+        let sequence = self.head() + 1;
+        let first = self.geometry.slot(sequence);
+        let words = &self.words[first..first + self.geometry.slot_words()];
+        words[0].store(0, Ordering::Relaxed);
+        // No payload store may be seen before the sequence is seen to be gone.
+        fence(Ordering::Release);
+        Slot {
+            words,
+            head: &self.words[WORD_HEAD],
+            written: &self.written,
+            sequence,
+            len: Slot::FIRST,
+        }
+    }
+}
+
+/// A record being written. Dropped without [`Slot::publish`] it was never there.
+#[derive(Debug)]
+pub struct Slot<'a> {
+    words: &'a [AtomicU64],
+    head: &'a AtomicU64,
+    written: &'a AtomicU64,
+    sequence: u64,
+    len: usize,
+}
+
+impl Slot<'_> {
+    /// The first word that [`Slot::push`] writes: after the sequence and the header.
+    const FIRST: usize = 2;
+
+    /// Appends a word. False if the slot is full; the word is then not in the record.
+    #[must_use]
+    pub fn push(&mut self, word: u64) -> bool {
+        let Some(place) = self.words.get(self.len) else {
+            return false;
+        };
+        place.store(word, Ordering::Relaxed);
+        self.len += 1;
+        true
+    }
+    /// Words of the record so far, sequence and header included.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+    /// Words still free.
+    #[must_use]
+    pub const fn room(&self) -> usize {
+        self.words.len() - self.len
+    }
+    /// Takes back what was appended since [`Slot::len`] was `len`.
+    pub fn rewind(&mut self, len: usize) {
+        self.len = len.clamp(Self::FIRST, self.len);
+    }
+    /// Makes the record visible, under this header word.
+    pub fn publish(self, header: u64) {
+        self.words[1].store(header, Ordering::Relaxed);
+        self.words[0].store(self.sequence, Ordering::Release);
+        self.head.store(self.sequence, Ordering::Release);
+        self.written.store(self.sequence, Ordering::Relaxed);
+    }
+}
