@@ -1,0 +1,60 @@
+//! `chain DEPTH [-t MS]`: is busy at the bottom of a chain of so many calls, so that a profile has frames to show.
+#![cfg_attr(target_os = "none", no_std, no_main)]
+
+#[cfg(target_os = "none")]
+use {
+    core::hint::black_box,
+    core::ops::RangeInclusive,
+    programs::Arguments,
+    sysroot::{ExitCode, println, startup, time},
+};
+
+#[cfg(target_os = "none")]
+sysroot::entry!(main);
+
+#[cfg(not(target_os = "none"))]
+fn main() {}
+
+/// How deep it may be: all frames fit the smallest stack.
+#[cfg(target_os = "none")]
+const DEPTH: RangeInclusive<u64> = 1..=500;
+
+#[cfg(target_os = "none")]
+fn main() -> ExitCode {
+    let parsed = Arguments::parse(startup::args(), 1)
+        .and_then(|arguments| Ok((arguments.number(0, "DEPTH", &DEPTH)?, arguments.run_ms)));
+    match parsed {
+        Ok((depth, run_ms)) => {
+            let end = run_ms.map(|ms| time::after(ms * time::MILLISECOND));
+            black_box(link(depth, end));
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            println!("chain: {error}");
+            ExitCode::USAGE
+        }
+    }
+}
+
+/// One call of the chain. What it does with the result keeps the call from becoming a jump.
+#[cfg(target_os = "none")]
+#[inline(never)]
+fn link(depth: u64, end: Option<u64>) -> u64 {
+    if depth == 1 {
+        return black_box(bottom(end));
+    }
+    black_box(link(black_box(depth - 1), end)) + 1
+}
+
+/// Where the time goes.
+#[cfg(target_os = "none")]
+#[inline(never)]
+fn bottom(end: Option<u64>) -> u64 {
+    let mut value = 0;
+    while end.is_none_or(|end| time::now() < end) {
+        for step in 0..2000 {
+            value = black_box(value ^ step);
+        }
+    }
+    value
+}

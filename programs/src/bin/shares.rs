@@ -1,0 +1,71 @@
+//! `shares A B C... [-t MS]`: spends its time in known shares, so that a profile can be held to the truth.
+//!
+//! The loops are the same instructions in functions of their own; only an immediate operand differs, so that they are not
+//! merged into one. A round runs each in proportion, and is short against the distance of samples.
+#![cfg_attr(target_os = "none", no_std, no_main)]
+
+#[cfg(target_os = "none")]
+use {
+    core::hint::black_box,
+    programs::{Arguments, shares},
+    sysroot::{ExitCode, println, startup, time},
+};
+
+#[cfg(target_os = "none")]
+sysroot::entry!(main);
+
+#[cfg(not(target_os = "none"))]
+fn main() {}
+
+#[cfg(target_os = "none")]
+fn main() -> ExitCode {
+    let parsed = Arguments::parse(startup::args(), shares::SHARES_MAX);
+    let round = parsed.and_then(|arguments| Ok((shares::round(&arguments)?, arguments.run_ms)));
+    let (round, run_ms) = match round {
+        Ok(round) => round,
+        Err(error) => {
+            println!("shares: {error}");
+            return ExitCode::USAGE;
+        }
+    };
+    let end = run_ms.map(|ms| time::after(ms * time::MILLISECOND));
+    while end.is_none_or(|end| time::now() < end) {
+        for (share, &iterations) in SHARES.iter().zip(&round) {
+            black_box(share(iterations));
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// One function for each share.
+macro_rules! shares {
+    ($($name:ident $seed:literal,)*) => {
+        #[cfg(target_os = "none")]
+        const SHARES: [fn(u64) -> u64; shares::SHARES_MAX] = [$($name),*];
+
+        $(
+            #[cfg(target_os = "none")]
+            #[inline(never)]
+            fn $name(iterations: u64) -> u64 {
+                let mut value = black_box($seed);
+                for step in 0..iterations {
+                    value = black_box(value ^ step);
+                }
+                value
+            }
+        )*
+    };
+}
+
+shares! {
+    share_a 0x1111_0001,
+    share_b 0x1111_0002,
+    share_c 0x1111_0003,
+    share_d 0x1111_0004,
+    share_e 0x1111_0005,
+    share_f 0x1111_0006,
+    share_g 0x1111_0007,
+    share_h 0x1111_0008,
+    share_i 0x1111_0009,
+    share_j 0x1111_000a,
+}

@@ -1,0 +1,34 @@
+//! `sleep MS`: does nothing for so long.
+#![cfg_attr(target_os = "none", no_std, no_main)]
+
+#[cfg(target_os = "none")]
+use {
+    core::ops::RangeInclusive,
+    programs::Arguments,
+    sysroot::{ExitCode, println, startup, time},
+};
+
+#[cfg(target_os = "none")]
+sysroot::entry!(main);
+
+#[cfg(not(target_os = "none"))]
+fn main() {}
+
+/// How long, in milliseconds: up to a day.
+#[cfg(target_os = "none")]
+const MS: RangeInclusive<u64> = 0..=86_400_000;
+
+#[cfg(target_os = "none")]
+fn main() -> ExitCode {
+    let parsed = Arguments::parse(startup::args(), 1);
+    match parsed.and_then(|arguments| arguments.number(0, "MS", &MS)) {
+        Ok(ms) => {
+            time::sleep(ms * time::MILLISECOND);
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            println!("sleep: {error}");
+            ExitCode::USAGE
+        }
+    }
+}
