@@ -9,6 +9,7 @@
 pub mod apic;
 pub mod base;
 pub mod boot;
+pub mod elf;
 pub mod hardware;
 pub mod log;
 pub mod mem;
