@@ -1,0 +1,19 @@
+//! The line that a session begins with.
+
+use alloc::format;
+use alloc::string::String;
+
+use crate::command::Cpus;
+use crate::format::PAGE_KIB;
+use crate::system::System;
+
+/// What the machine is, and how to leave.
+pub fn banner(system: &mut dyn System, leave: &str) -> String {
+    let cpus = Cpus(system.cpus());
+    // RAM that the firmware keeps for itself is not counted, so the sum is a little short of what the machine has.
+    let mib = |pages: u64| (pages.saturating_mul(PAGE_KIB)).div_ceil(1024);
+    match system.memory() {
+        Ok(memory) => format!("Sonde: {cpus}, {} MiB ({leave})\n", mib(memory.total)),
+        Err(error) => format!("Sonde: {cpus}, memory unknown: {error} ({leave})\n"),
+    }
+}

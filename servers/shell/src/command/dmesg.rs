@@ -1,0 +1,128 @@
+//! `dmesg`: the kernel log, or its last lines, or those that contain something.
+
+use alloc::collections::VecDeque;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use super::Context;
+
+/// Longest line that is shown whole; the rest of a longer one is cut.
+const LINE_MAX: usize = 512;
+/// Most lines that can be asked for by number, as that many are kept until the end of the log is known.
+const LINES_MAX: usize = 4096;
+
+pub(super) fn run(context: Context<'_>) -> fmt::Result {
+    let (count, filter) = match *context.args {
+        [] => (None, ""),
+        [only] => match number(only) {
+            Some(count) => (Some(count), ""),
+            None => (None, only),
+        },
+        [count, filter] => match number(count) {
+            Some(count) => (Some(count), filter),
+            None => return context.usage(),
+        },
+        _ => return context.usage(),
+    };
+    match count {
+        Some(0) | Some(LINES_MAX..) => {
+            let error = format_args!("lines: 1 to {}", LINES_MAX - 1);
+            return context.fail(error);
+        }
+        _ => {}
+    }
+    show(context, count, filter)
+}
+
+fn number(word: &str) -> Option<usize> {
+    let digits = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+    digits.then(|| word.parse().unwrap_or(usize::MAX))
+}
+
+fn show(context: Context<'_>, count: Option<usize>, filter: &str) -> fmt::Result {
+    let mut lines = Lines::default();
+    let mut last: VecDeque<String> = VecDeque::new();
+    let mut position = 0;
+    loop {
+        let part = match context.system.log(position) {
+            Ok(part) => part,
+            Err(error) => return context.fail(error),
+        };
+        if part.lost > 0 {
+            lines.forget();
+            if position > 0 || count.is_none() {
+                writeln!(context.session, "({} bytes are no longer kept)", part.lost)?;
+            }
+        }
+        let end = part.bytes.is_empty() || part.next <= position;
+        for line in lines.split(&part.bytes, end) {
+            if !line.contains(filter) {
+                continue;
+            }
+            match count {
+                None => writeln!(context.session, "{line}")?,
+                Some(count) => {
+                    if last.len() == count {
+                        last.pop_front();
+                    }
+                    last.push_back(line);
+                }
+            }
+            if context.session.interrupted() {
+                return Ok(());
+            }
+        }
+        if end {
+            break;
+        }
+        position = part.next;
+    }
+    for line in last {
+        writeln!(context.session, "{line}")?;
+        if context.session.interrupted() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Puts parts of the log together to lines.
+#[derive(Default)]
+struct Lines {
+    begun: Vec<u8>,
+}
+
+impl Lines {
+    /// Drops what was begun: its rest is lost.
+    fn forget(&mut self) {
+        self.begun.clear();
+    }
+
+    /// The lines that these bytes complete; at the end of the log, also one without its end.
+    fn split(&mut self, bytes: &[u8], end: bool) -> Vec<String> {
+        let mut lines = Vec::new();
+        for &byte in bytes {
+            if byte == b'\n' {
+                lines.push(self.take());
+            } else if self.begun.len() < LINE_MAX {
+                self.begun.push(byte);
+            }
+        }
+        if end && !self.begun.is_empty() {
+            lines.push(self.take());
+        }
+        lines
+    }
+
+    fn take(&mut self) -> String {
+        let text = String::from_utf8_lossy(&self.begun);
+        let printable = |character: char| match character.is_control() {
+            true => ' ',
+            false => character,
+        };
+        let line = text.chars().map(printable).collect();
+        self.begun.clear();
+        line
+    }
+}

@@ -1,0 +1,109 @@
+//! `mem`, `uptime`, `version` and `poweroff`.
+
+use core::fmt;
+
+use super::Context;
+use crate::format::{Microseconds, PAGE_KIB, Percent, Span};
+
+pub(super) const MEM_DETAILS: &str = "\
+free + waiting + kernel + bootfs + processes is what there is; waiting is freed
+but may still be reached by a CPU. Below: slots of the kernel's pools, used of all.
+";
+
+pub(super) const UPTIME_DETAILS: &str = "\
+longest: the longest time that the CPU had interrupts off in one kernel entry
+";
+
+/// Names of the pools of [`ipc::abi::info::MemoryInfo::pools`].
+const POOLS: [&str; 6] = [
+    "processes",
+    "threads",
+    "endpoints",
+    "notifications",
+    "memory objects",
+    "handle chunks",
+];
+
+pub(super) fn mem(context: Context<'_>) -> fmt::Result {
+    if !context.args.is_empty() {
+        return context.usage();
+    }
+    let memory = match context.system.memory() {
+        Ok(memory) => memory,
+        Err(error) => return context.fail(error),
+    };
+    let session = context.session;
+    for (name, pages) in [
+        ("total", memory.total),
+        ("free", memory.free),
+        ("waiting", memory.waiting),
+        ("kernel", memory.kernel),
+        ("bootfs", memory.bootfs),
+        ("processes", memory.processes),
+    ] {
+        let kib = pages.saturating_mul(PAGE_KIB);
+        writeln!(session, "{name:<14} {kib:>10} KiB")?;
+    }
+    for (name, [used, all]) in POOLS.iter().zip(memory.pools) {
+        writeln!(session, "{name:<14} {used:>10} of {all}")?;
+    }
+    Ok(())
+}
+
+pub(super) fn uptime(context: Context<'_>) -> fmt::Result {
+    if !context.args.is_empty() {
+        return context.usage();
+    }
+    let cpus = context.system.cpus();
+    let now = Span(context.system.now());
+    writeln!(context.session, "up {now}, {}", Cpus(cpus))?;
+    let hz = context.system.tsc_hz();
+    for number in 0..cpus {
+        let cpu = match context.system.cpu(number) {
+            Ok(cpu) => cpu,
+            Err(error) => return context.fail(error),
+        };
+        let busy = Percent(cpu.busy_ns, cpu.busy_ns.saturating_add(cpu.idle_ns));
+        let longest = Microseconds {
+            ticks: cpu.longest_entry,
+            hz,
+        };
+        writeln!(
+            context.session,
+            "cpu {number}: {busy} busy, {} ticks, {} calls, {} switches, longest {longest}",
+            cpu.ticks, cpu.syscalls, cpu.switches
+        )?;
+        if context.session.interrupted() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// A number of CPUs in words.
+pub struct Cpus(pub u64);
+
+impl fmt::Display for Cpus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = if self.0 == 1 { "" } else { "s" };
+        write!(f, "{} cpu{plural}", self.0)
+    }
+}
+
+pub(super) fn version(context: Context<'_>) -> fmt::Result {
+    if !context.args.is_empty() {
+        return context.usage();
+    }
+    match context.system.version() {
+        Ok(version) => writeln!(context.session, "{}", version.trim_end()),
+        Err(error) => context.fail(error),
+    }
+}
+
+pub(super) fn poweroff(context: Context<'_>) -> fmt::Result {
+    if !context.args.is_empty() {
+        return context.usage();
+    }
+    let error = context.system.power_off();
+    context.fail(error)
+}

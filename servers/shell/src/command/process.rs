@@ -1,0 +1,124 @@
+//! `ps`, `run` and `kill`.
+
+use core::fmt;
+
+use ipc::abi::info::ThreadState;
+use ipc::proto::init::{Args, Name, ProcessInfo};
+
+use super::{Context, Quoted};
+use crate::ending;
+use crate::format::{PAGE_KIB, Seconds};
+use crate::protocol::Stop;
+
+pub(super) const PS_DETAILS: &str = "\
+STATE  what its most active thread does: run, ready, recv (waits for calls),
+       call (waits for an answer), wait, sleep, unmap, held, dead
+CPU    where that thread runs now
+TIME   time that its threads ran, all together
+MEM    memory that is charged to it
+";
+
+pub(super) const RUN_DETAILS: &str = "\
+Without &, the program's output appears, Ctrl-C kills it, and if it does not exit
+with 0 you are told how it ended. With &, the prompt is back at once and an end
+other than that is told at a later prompt.
+";
+
+pub(super) fn ps(context: Context<'_>) -> fmt::Result {
+    if !context.args.is_empty() {
+        return context.usage();
+    }
+    // Ids are never reused and so can get long; 5 digits line up.
+    writeln!(
+        context.session,
+        "{:<5} {:<16} {:<5} {:>3} {:>11} {:>8}",
+        "PID", "NAME", "STATE", "CPU", "TIME", "MEM"
+    )?;
+    let mut from = 0;
+    loop {
+        let process = match context.system.process(from) {
+            Ok(Some(process)) => process,
+            Ok(None) => return Ok(()),
+            Err(error) => return context.fail(error),
+        };
+        row(context.session, &process)?;
+        match process.pid.checked_add(1) {
+            Some(next) if next > from && !context.session.interrupted() => from = next,
+            _ => return Ok(()),
+        }
+    }
+}
+
+fn row(out: &mut (impl fmt::Write + ?Sized), process: &ProcessInfo) -> fmt::Result {
+    let state = ThreadState::from_raw(process.state.into()).map_or("?", ThreadState::name);
+    let name = process.name.as_str();
+    write!(out, "{:<5} {name:<16} {state:<5} ", process.pid)?;
+    match process.cpu {
+        Some(cpu) => write!(out, "{cpu:>3}")?,
+        None => write!(out, "{:>3}", "-")?,
+    }
+    let kib = u64::from(process.pages) * PAGE_KIB;
+    writeln!(out, " {:>11} {kib:>7}K", Seconds(process.cpu_ns))
+}
+
+pub(super) fn run(context: Context<'_>) -> fmt::Result {
+    let (words, background) = match context.args {
+        [words @ .., "&"] => (words, true),
+        words => (words, false),
+    };
+    let Some((&program, arguments)) = words.split_first() else {
+        return context.usage();
+    };
+    let Ok(name) = Name::try_from(program) else {
+        return context.fail(format_args!("{}: no such program", Quoted(program)));
+    };
+    let mut args = Args::new();
+    for argument in arguments {
+        if args.push(argument).is_err() {
+            return context.fail("too many or too long arguments");
+        }
+    }
+    if background && !context.jobs.has_room() {
+        return context.fail("too many programs of this session are in the background");
+    }
+    let pid = match context.system.spawn(name.clone(), args) {
+        Ok(pid) => pid,
+        Err(error) => return context.fail(format_args!("{}: {error}", Quoted(program))),
+    };
+    if background {
+        context.jobs.add(pid, name.clone());
+        return writeln!(context.session, "started {pid} {name}");
+    }
+    foreground(context, pid)
+}
+
+fn foreground(context: Context<'_>, pid: u32) -> fmt::Result {
+    if context.session.guard(Stop::Process(pid)) {
+        // Ctrl-C came before there was something to kill. If this fails the process has ended, and the wait says how.
+        let _ = context.system.kill(pid);
+    }
+    let ended = context.system.wait(pid);
+    context.session.guard(Stop::Nothing);
+    match ended {
+        Ok(report) => ending::describe(&report, context.system, context.session),
+        Err(error) => context.fail(format_args!("pid {pid}: {error}")),
+    }
+}
+
+pub(super) fn kill(context: Context<'_>) -> fmt::Result {
+    let [word] = *context.args else {
+        return context.usage();
+    };
+    let digits = word.bytes().all(|byte| byte.is_ascii_digit());
+    let pid = match word.parse::<u32>() {
+        Ok(pid) if digits && pid > 0 => pid,
+        _ => return context.fail(format_args!("{}: not a pid that `ps` shows", Quoted(word))),
+    };
+    match context.system.kill(pid) {
+        Ok(()) => {
+            context.jobs.forget(pid);
+            writeln!(context.session, "killed {pid}")
+        }
+        Err(error) => context.fail(format_args!("pid {pid}: {error}")),
+    }
+}

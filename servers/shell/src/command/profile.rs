@@ -1,0 +1,42 @@
+//! `profile`: asks profd, and shows its report.
+
+use core::fmt;
+
+use super::Context;
+use crate::protocol::Stop;
+
+pub(super) const DETAILS: &str = "\
+ms        how long, 1 to 2000; 1000 if not said
+pid|all   one process, or every one; `all` is how chains are said without a pid
+chains    how many to print, the hottest first; 8 if not said
+depth N   frames of a chain; 8 if not said
+source    what takes the samples; the best that works if not said
+folded    one chain a line, for flame graphs
+-v        nothing shortened, and every counter
+
+A sample belongs to the process that was executing. `<-` is a caller, `<=`
+begins the frames of the client that was served. Ctrl-C ends the window early.
+";
+
+pub(super) fn run(context: Context<'_>) -> fmt::Result {
+    let request = match profd::request::parse(context.args) {
+        Ok(request) => request,
+        Err(error) => return context.fail(error),
+    };
+    if context.session.guard(Stop::Profile) {
+        return Ok(());
+    }
+    let mut written = Ok(());
+    let session = &mut *context.session;
+    let result = context.system.profile(request, &mut |text| {
+        if written.is_ok() {
+            written = session.write_str(text);
+        }
+    });
+    context.session.guard(Stop::Nothing);
+    written?;
+    match result {
+        Ok(()) => Ok(()),
+        Err(error) => context.fail(error),
+    }
+}

@@ -1,0 +1,473 @@
+//! Every command against the fake system: what it does, and the text a user sees.
+
+use ipc::abi::exit::{BACKTRACE_MAX, FaultKind};
+use ipc::abi::info::{CpuInfo, MemoryInfo};
+use ipc::proto::CallError;
+use ipc::proto::init::{Crash, Ending, InitError};
+use ipc::proto::profd::Refusal;
+use proptest::prelude::*;
+
+use super::{COMMANDS, execute};
+use crate::fake::{FakeSession, FakeSystem};
+use crate::jobs::{JOBS_MAX, Jobs};
+use crate::protocol::Stop;
+use crate::system::LogPart;
+
+#[derive(Default)]
+struct Bench {
+    system: FakeSystem,
+    session: FakeSession,
+    jobs: Jobs,
+}
+
+impl Bench {
+    /// Runs a line and gives what it printed.
+    fn run(&mut self, line: &str) -> String {
+        execute(line, &mut self.session, &mut self.system, &mut self.jobs).unwrap();
+        std::mem::take(&mut self.session.text)
+    }
+    /// What the next prompt reports.
+    fn prompt(&mut self) -> String {
+        self.jobs
+            .report(&mut self.system, &mut self.session)
+            .unwrap();
+        std::mem::take(&mut self.session.text)
+    }
+}
+
+fn run(line: &str) -> String {
+    Bench::default().run(line)
+}
+
+#[test]
+fn help_lists_every_command() {
+    assert_eq!(
+        run("help"),
+        "\
+help [command]          this list, or how a command is used
+profile                 where the machine spends its time
+ps                      the processes, and what each has used
+run PROGRAM [ARGS] [&]  run a program; with & in the background
+kill PID                end a process
+mem                     where the memory is
+uptime                  time since boot, and what each CPU did
+dmesg [n] [filter]      the kernel log
+version                 what this is
+poweroff                power the machine off
+
+`help COMMAND` has examples. Ctrl-C ends what runs; cursor up recalls lines.
+"
+    );
+}
+
+#[test]
+fn help_fits_a_screen_and_has_an_example_of_each_command() {
+    for name in COMMANDS.iter().map(|command| command.name).chain([""]) {
+        let text = run(&format!("help {name}"));
+        let rows = text.lines().count();
+        assert!(rows < 24, "help {name}: {rows} rows and a prompt");
+        for line in text.lines() {
+            assert!(line.chars().count() <= 80, "help {name}: {line}");
+        }
+        assert!(
+            name.is_empty() || text.contains("\n> "),
+            "help {name} without example"
+        );
+    }
+}
+
+#[test]
+fn help_of_one_command() {
+    assert_eq!(
+        run("help kill"),
+        "kill PID\nend a process\n\n> kill 7  # ends the process that `ps` shows as 7\n"
+    );
+    assert_eq!(
+        run("help nonsense"),
+        "no command `nonsense`; `help` lists what there is\n"
+    );
+    assert_eq!(run("help a b"), "usage: help [command]\n");
+}
+
+#[test]
+fn an_unknown_command_points_to_help() {
+    assert_eq!(
+        run("frobnicate 1"),
+        "no command `frobnicate`; `help` lists what there is\n"
+    );
+    let long = run(&"é".repeat(500));
+    assert!(long.chars().count() < 80 && long.contains("...`"), "{long}");
+    assert_eq!(run("ps \"x"), "a quote has no end\n");
+}
+
+#[test]
+fn ps_prints_a_line_for_each_process() {
+    let mut bench = Bench::default();
+    bench.system.add(1, "init");
+    let shares = bench.system.add(12_345, "shares");
+    (shares.state, shares.cpu, shares.cpu_ns, shares.pages) = (2, Some(3), 61_234_567_890, 300);
+    let text = bench.run("ps");
+    assert_eq!(
+        text,
+        "\
+PID   NAME             STATE CPU        TIME      MEM
+1     init             recv    -      0.000s      84K
+12345 shares           run     3     61.234s    1200K
+"
+    );
+    let header: Vec<&str> = text.split_whitespace().take(6).collect();
+    assert_eq!(header, ["PID", "NAME", "STATE", "CPU", "TIME", "MEM"]);
+    assert_eq!(run("ps x"), "usage: ps\n");
+}
+
+#[test]
+fn ps_ends_at_the_last_pid_and_at_ctrl_c() {
+    let mut bench = Bench::default();
+    bench.system.add(u32::MAX, "last");
+    assert_eq!(bench.run("ps").lines().count(), 2);
+    bench.system.add(1, "init");
+    bench.session.interrupt_after = Some(0);
+    assert_eq!(bench.run("ps").lines().count(), 2);
+}
+
+#[test]
+fn a_foreground_program_is_waited_for_and_guarded() {
+    let mut bench = Bench::default();
+    bench.system.end(7, "shares", Ending::Exited, 0);
+    assert_eq!(bench.run("run shares 60 \"a b\""), "");
+    assert_eq!(
+        bench.system.spawned,
+        [("shares".into(), vec!["60".into(), "a b".into()])]
+    );
+    assert_eq!(bench.session.guards, [Stop::Process(7), Stop::Nothing]);
+    bench.system.end(8, "sleep", Ending::Exited, 3);
+    assert_eq!(
+        bench.run("run sleep 1"),
+        "sleep: exited with code 3 (pid 8)\n"
+    );
+}
+
+#[test]
+fn ctrl_c_before_there_was_something_to_kill_kills_it() {
+    let mut bench = Bench::default();
+    bench.session.interrupt_after = Some(0);
+    assert_eq!(bench.run("run spin"), "spin: killed (pid 7)\n");
+    assert_eq!(bench.system.killed, [7]);
+}
+
+#[test]
+fn a_background_program_is_started_and_an_abnormal_end_told_once() {
+    let mut bench = Bench::default();
+    assert_eq!(bench.run("run shares 60 30 10 &"), "started 7 shares\n");
+    assert_eq!(bench.system.spawned[0].1, ["60", "30", "10"]);
+    assert_eq!(bench.run("run sleep 1 &"), "started 8 sleep\n");
+    assert_eq!(bench.prompt(), "");
+    bench.system.end(7, "shares", Ending::Killed, 0);
+    bench.system.end(8, "sleep", Ending::Exited, 0);
+    assert_eq!(bench.prompt(), "shares: killed (pid 7)\n");
+    assert_eq!(bench.prompt(), "");
+}
+
+#[test]
+fn an_end_that_init_has_forgotten_is_told_as_such() {
+    let mut bench = Bench::default();
+    bench.run("run spin &");
+    bench.system.processes.clear();
+    assert_eq!(
+        bench.prompt(),
+        "spin: ended; how is no longer known (pid 7)\n"
+    );
+    assert_eq!(bench.prompt(), "");
+}
+
+#[test]
+fn the_number_of_background_programs_is_bounded() {
+    let mut bench = Bench::default();
+    for _ in 0..JOBS_MAX {
+        assert!(bench.run("run spin &").starts_with("started "));
+    }
+    let refused = bench.run("run spin &");
+    assert_eq!(
+        refused,
+        "run: too many programs of this session are in the background\n"
+    );
+    assert_eq!(bench.system.spawned.len(), JOBS_MAX);
+}
+
+#[test]
+fn what_cannot_be_run_is_named() {
+    let mut bench = Bench::default();
+    bench.system.refuse = Some(CallError::Service(InitError::NoSuchProgram));
+    assert_eq!(bench.run("run nosuch"), "run: `nosuch`: no such program\n");
+    assert_eq!(
+        bench.run("run averyveryverylongname"),
+        "run: `averyveryverylongname`: no such program\n"
+    );
+    assert_eq!(bench.run("run"), "usage: run PROGRAM [ARGS] [&]\n");
+    assert_eq!(bench.run("run &"), "usage: run PROGRAM [ARGS] [&]\n");
+    let long = format!("run echo {}", "x".repeat(2000));
+    assert_eq!(bench.run(&long), "run: too many or too long arguments\n");
+    assert!(bench.system.spawned.is_empty());
+}
+
+fn crash(kind: FaultKind, error_code: u64, address: u64) -> Crash {
+    let mut backtrace = [0; BACKTRACE_MAX];
+    backtrace[..3].copy_from_slice(&[0x40_1012, 0x40_2000, 0x40_3000]);
+    let mut registers = [0; 18];
+    registers[0] = 0x40_1012;
+    Crash {
+        kind: kind as u8,
+        tid: 1,
+        error_code,
+        address,
+        registers,
+        frames: 3,
+        backtrace,
+    }
+}
+
+fn crashed(crash: Crash) -> String {
+    let mut bench = Bench::default();
+    bench.system.end(7, "crash", Ending::Faulted, 0);
+    bench.system.ended.get_mut(&7).unwrap().crash = Some(crash);
+    bench
+        .system
+        .names
+        .insert(0x40_1012, "crash`null+0x12".into());
+    // The name of a return address is that of the call before it.
+    bench
+        .system
+        .names
+        .insert(0x40_1fff, "crash`main+0x61".into());
+    bench.run("run crash null")
+}
+
+#[test]
+fn a_fault_is_told_with_what_where_and_how_it_got_there() {
+    assert_eq!(
+        crashed(crash(FaultKind::Page, 0b110, 0)),
+        "\
+crash: page fault: write to 0x0 at crash`null+0x12 (pid 7)
+        <- crash`main+0x61
+        <- crash`0x403000
+"
+    );
+    for (kind, code, expected) in [
+        (FaultKind::Page, 0b100, "page fault: read of 0x10 at"),
+        (
+            FaultKind::Page,
+            0b10101,
+            "page fault: execution of 0x10, which its mapping does not allow, at",
+        ),
+        (FaultKind::Divide, 0, "divide error at"),
+        (FaultKind::InvalidOpcode, 0, "invalid instruction at"),
+        (FaultKind::Protection, 0, "general protection fault at"),
+        (
+            FaultKind::NoFpu,
+            0,
+            "floating-point or SSE instruction, which programs do not have, at",
+        ),
+    ] {
+        let text = crashed(crash(kind, code, 16));
+        assert!(
+            text.starts_with(&format!("crash: {expected} crash`null")),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn kill_ends_a_process_and_its_end_is_no_news() {
+    let mut bench = Bench::default();
+    bench.run("run spin &");
+    assert_eq!(bench.run("kill 7"), "killed 7\n");
+    assert_eq!(bench.system.killed, [7]);
+    assert_eq!(bench.prompt(), "");
+    assert_eq!(bench.run("kill 7"), "kill: pid 7: no such process\n");
+    for word in ["x", "-1", "0", "+7", "99999999999", "7x"] {
+        let text = bench.run(&format!("kill {word}"));
+        assert_eq!(text, format!("kill: `{word}`: not a pid that `ps` shows\n"));
+    }
+    assert_eq!(bench.run("kill"), "usage: kill PID\n");
+}
+
+#[test]
+fn profile_shows_the_report_of_what_was_asked_for() {
+    let mut bench = Bench::default();
+    bench.system.profile = Some(Ok("profiled 500 ms\n".into()));
+    assert_eq!(bench.run("profile 500 12"), "profiled 500 ms\n");
+    let request = bench.system.requests[0];
+    assert_eq!(
+        (request.window_ms, request.pid, request.chains),
+        (500, Some(12), 8)
+    );
+    assert_eq!(bench.session.guards, [Stop::Profile, Stop::Nothing]);
+}
+
+#[test]
+fn a_profile_that_cannot_be_is_refused_in_one_line_and_nothing_is_asked() {
+    let mut bench = Bench::default();
+    for line in ["0", "2001", "x", "100 all 8 source foo", "1 all 2 3"] {
+        let text = bench.run(&format!("profile {line}"));
+        assert!(
+            text.starts_with("profile: ") && text.lines().count() == 1,
+            "{text}"
+        );
+    }
+    bench.session.interrupt_after = Some(0);
+    assert_eq!(bench.run("profile"), "");
+    assert!(bench.system.requests.is_empty());
+}
+
+#[test]
+fn a_second_profile_names_the_holder() {
+    let mut bench = Bench::default();
+    let holder = "net session 2".try_into().unwrap();
+    bench.system.profile = Some(Err(CallError::Service(Refusal::Busy { holder })));
+    let text = bench.run("profile");
+    assert!(
+        text.starts_with("profile: net session 2 ") && text.lines().count() == 1,
+        "{text}"
+    );
+    assert_eq!(bench.session.guards.last(), Some(&Stop::Nothing));
+}
+
+#[test]
+fn mem_shows_all_there_is() {
+    let mut bench = Bench::default();
+    bench.system.memory = MemoryInfo {
+        total: 65_536,
+        free: 60_000,
+        waiting: 1,
+        kernel: 2000,
+        bootfs: 535,
+        processes: 3000,
+        pools: [
+            [5, 256],
+            [9, 1024],
+            [4, 512],
+            [3, 512],
+            [20, 2048],
+            [6, 1024],
+        ],
+    };
+    assert_eq!(
+        bench.run("mem"),
+        "\
+total              262144 KiB
+free               240000 KiB
+waiting                 4 KiB
+kernel               8000 KiB
+bootfs               2140 KiB
+processes           12000 KiB
+processes               5 of 256
+threads                 9 of 1024
+endpoints               4 of 512
+notifications           3 of 512
+memory objects         20 of 2048
+handle chunks           6 of 1024
+"
+    );
+}
+
+#[test]
+fn uptime_says_what_each_cpu_did() {
+    let mut bench = Bench::default();
+    bench.system.now = 83_456_000_000;
+    bench.system.cpus = vec![CpuInfo {
+        idle_ns: 750,
+        busy_ns: 250,
+        ticks: 8345,
+        syscalls: 1234,
+        switches: 99,
+        longest_entry: 70_000,
+        ..CpuInfo::default()
+    }];
+    assert_eq!(
+        bench.run("uptime"),
+        "up 1m 23.456s, 1 cpu\n\
+         cpu 0: 25.0% busy, 8345 ticks, 1234 calls, 99 switches, longest 35.0us\n"
+    );
+}
+
+#[test]
+fn version_and_poweroff() {
+    let mut bench = Bench::default();
+    bench.system.version = "Sonde 0.1.0\n".into();
+    assert_eq!(bench.run("version"), "Sonde 0.1.0\n");
+    assert_eq!(bench.run("poweroff now"), "usage: poweroff\n");
+    assert!(!bench.system.powered_off);
+    assert!(bench.run("poweroff").starts_with("poweroff: "));
+    assert!(bench.system.powered_off);
+}
+
+fn log(parts: &[(&str, u64)]) -> Bench {
+    let mut bench = Bench::default();
+    let mut next = 0;
+    for &(text, lost) in parts {
+        next += lost + text.len() as u64;
+        bench.system.log.push_back(LogPart {
+            bytes: text.into(),
+            next,
+            lost,
+        });
+    }
+    bench
+}
+
+#[test]
+fn dmesg_puts_lines_together_and_selects_them() {
+    let parts = [
+        ("boot: one\nboot: t", 0),
+        ("wo\nnet: three\nboot: fo", 0),
+        ("ur", 0),
+    ];
+    let dmesg = |arguments: &str| log(&parts).run(&format!("dmesg {arguments}"));
+    assert_eq!(dmesg(""), "boot: one\nboot: two\nnet: three\nboot: four\n");
+    assert_eq!(dmesg("2"), "net: three\nboot: four\n");
+    assert_eq!(dmesg("net"), "net: three\n");
+    assert_eq!(dmesg("2 boot"), "boot: two\nboot: four\n");
+    assert_eq!(dmesg("9 \": f\""), "boot: four\n");
+    assert_eq!(dmesg("0"), "dmesg: lines: 1 to 4095\n");
+    assert_eq!(
+        dmesg("99999999999999999999999"),
+        "dmesg: lines: 1 to 4095\n"
+    );
+    assert_eq!(dmesg("x 1"), "usage: dmesg [n] [filter]\n");
+}
+
+#[test]
+fn dmesg_says_what_is_no_longer_kept_and_shows_no_control_characters() {
+    let mut bench = log(&[("one\ncut sho", 100), ("rest lost\ntwo\x1b[2J\x07é\n", 50)]);
+    assert_eq!(
+        bench.run("dmesg"),
+        "(100 bytes are no longer kept)\none\n(50 bytes are no longer kept)\nrest lost\ntwo [2J é\n"
+    );
+}
+
+#[test]
+fn dmesg_ends_at_ctrl_c() {
+    let text = "line\n".repeat(100);
+    let mut bench = log(&[(&text, 0)]);
+    bench.session.interrupt_after = Some(10);
+    assert!(bench.run("dmesg").lines().count() < 10);
+}
+
+proptest! {
+    /// Whatever is typed, a command answers with whole lines, and nothing is ended or powered off that was not named.
+    #[test]
+    fn any_line_is_answered(words in prop::collection::vec(
+        prop_oneof![
+            (0..COMMANDS.len()).prop_map(|index| COMMANDS[index].name.to_string()),
+            "[0-9]{1,12}", "&", "all", "source", "\"", "\\PC{0,12}",
+        ],
+        0..6,
+    )) {
+        let mut bench = Bench::default();
+        bench.system.profile = Some(Ok("profiled\n".into()));
+        bench.system.end(7, "x", Ending::Exited, 0);
+        let text = bench.run(&words.join(" "));
+        prop_assert!(text.is_empty() || text.ends_with('\n'), "{text:?}");
+        prop_assert!(!bench.system.powered_off || words.contains(&"poweroff".to_string()));
+    }
+}

@@ -1,0 +1,167 @@
+//! A system and a session for tests: what commands ask is answered from fields, and what they do is remembered.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+
+use ipc::abi::Error;
+use ipc::abi::info::{CpuInfo, MemoryInfo};
+use ipc::proto::CallError;
+use ipc::proto::init::{Args, Ending, ExitReport, InitError, Name, ProcessInfo};
+use ipc::proto::profd::{Refusal, Request};
+
+use crate::protocol::Stop;
+use crate::session::Session;
+use crate::system::{InitResult, LogPart, System};
+
+/// The system. Programs that it starts get pids from 7 on and run until they are in `ended`.
+#[derive(Default)]
+pub struct FakeSystem {
+    pub spawned: Vec<(String, Vec<String>)>,
+    /// Why the next program does not start.
+    pub refuse: Option<CallError<InitError>>,
+    pub processes: BTreeMap<u32, ProcessInfo>,
+    pub ended: BTreeMap<u32, ExitReport>,
+    pub killed: Vec<u32>,
+    pub names: BTreeMap<u64, String>,
+    pub requests: Vec<Request>,
+    pub profile: Option<Result<String, CallError<Refusal>>>,
+    pub memory: MemoryInfo,
+    pub cpus: Vec<CpuInfo>,
+    pub now: u64,
+    pub log: VecDeque<LogPart>,
+    pub powered_off: bool,
+    pub version: String,
+}
+
+impl FakeSystem {
+    pub fn report(pid: u32, name: &str, ending: Ending, code: u64) -> ExitReport {
+        ExitReport {
+            pid,
+            name: Name::try_from(name).unwrap(),
+            ending,
+            code,
+            crash: None,
+        }
+    }
+    pub fn add(&mut self, pid: u32, name: &str) -> &mut ProcessInfo {
+        let info = ProcessInfo {
+            pid,
+            name: Name::try_from(name).unwrap(),
+            state: 3,
+            cpu: None,
+            threads: 1,
+            cpu_ns: 0,
+            pages: 21,
+            quota_pages: 100,
+        };
+        self.processes.entry(pid).insert_entry(info).into_mut()
+    }
+    pub fn end(&mut self, pid: u32, name: &str, ending: Ending, code: u64) {
+        self.processes.remove(&pid);
+        self.ended
+            .insert(pid, Self::report(pid, name, ending, code));
+    }
+}
+
+impl System for FakeSystem {
+    fn spawn(&mut self, program: Name, args: Args) -> InitResult<u32> {
+        if let Some(error) = self.refuse.take() {
+            return Err(error);
+        }
+        let args = args.iter().map(String::from).collect();
+        self.spawned.push((program.as_str().into(), args));
+        let pid = 6 + self.spawned.len() as u32;
+        if !self.ended.contains_key(&pid) {
+            self.add(pid, &program);
+        }
+        Ok(pid)
+    }
+    fn wait(&mut self, pid: u32) -> InitResult<ExitReport> {
+        let report = self.ended.remove(&pid);
+        report.ok_or(CallError::Service(InitError::NoSuchProcess))
+    }
+    fn kill(&mut self, pid: u32) -> InitResult<()> {
+        let Some(process) = self.processes.remove(&pid) else {
+            return Err(CallError::Service(InitError::NoSuchProcess));
+        };
+        self.killed.push(pid);
+        self.end(pid, &process.name, Ending::Killed, 0);
+        Ok(())
+    }
+    fn process(&mut self, pid: u32) -> InitResult<Option<ProcessInfo>> {
+        Ok(self
+            .processes
+            .range(pid..)
+            .next()
+            .map(|(_, info)| info.clone()))
+    }
+    fn locate(&mut self, _: u32, address: u64, is_return: bool) -> Option<String> {
+        self.names.get(&(address - u64::from(is_return))).cloned()
+    }
+    fn profile(
+        &mut self,
+        request: Request,
+        show: &mut dyn FnMut(&str),
+    ) -> Result<(), CallError<Refusal>> {
+        self.requests.push(request);
+        let text = self
+            .profile
+            .take()
+            .expect("the test said what profd answers")?;
+        show(&text);
+        Ok(())
+    }
+    fn memory(&mut self) -> Result<MemoryInfo, Error> {
+        Ok(self.memory)
+    }
+    fn cpus(&self) -> u64 {
+        self.cpus.len() as u64
+    }
+    fn cpu(&mut self, cpu: u64) -> Result<CpuInfo, Error> {
+        self.cpus.get(cpu as usize).copied().ok_or(Error::NotFound)
+    }
+    fn now(&self) -> u64 {
+        self.now
+    }
+    fn tsc_hz(&self) -> u64 {
+        2_000_000_000
+    }
+    fn log(&mut self, _: u64) -> Result<LogPart, Error> {
+        Ok(self.log.pop_front().unwrap_or_default())
+    }
+    fn version(&mut self) -> Result<String, Error> {
+        Ok(self.version.clone())
+    }
+    fn power_off(&mut self) -> Error {
+        self.powered_off = true;
+        Error::MissingRight
+    }
+}
+
+/// The session. Ctrl-C is pressed once `interrupt_after` writes or guards were made.
+#[derive(Default)]
+pub struct FakeSession {
+    pub text: String,
+    pub guards: Vec<Stop>,
+    pub interrupt_after: Option<usize>,
+    pub calls: usize,
+}
+
+impl fmt::Write for FakeSession {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.calls += 1;
+        self.text.push_str(text);
+        Ok(())
+    }
+}
+
+impl Session for FakeSession {
+    fn interrupted(&self) -> bool {
+        self.interrupt_after.is_some_and(|after| self.calls > after)
+    }
+    fn guard(&mut self, stop: Stop) -> bool {
+        self.calls += 1;
+        self.guards.push(stop);
+        self.interrupted()
+    }
+}

@@ -1,0 +1,106 @@
+//! Times and sizes as text: small, exact, and one word each, so that scripts can split a line at spaces.
+
+use core::fmt;
+
+/// Nanoseconds in a second.
+const SECOND: u64 = 1_000_000_000;
+/// Bytes in a page, in KiB.
+pub const PAGE_KIB: u64 = 4;
+
+/// A time in nanoseconds as seconds with three decimals, cut: `12.345s`.
+#[derive(Clone, Copy, Debug)]
+pub struct Seconds(pub u64);
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let milliseconds = self.0 / 1_000_000;
+        let (whole, part) = (milliseconds / 1000, milliseconds % 1000);
+        let mut text = heapless::String::<24>::new();
+        // Twenty digits, a point, three digits.
+        let _ = fmt::Write::write_fmt(&mut text, format_args!("{whole}.{part:03}s"));
+        f.pad(&text)
+    }
+}
+
+/// A time in nanoseconds as days, hours, minutes and seconds, the leading ones left out: `1h 2m 3.456s`.
+#[derive(Clone, Copy, Debug)]
+pub struct Span(pub u64);
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.0 / SECOND;
+        let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
+        if days > 0 {
+            write!(f, "{days}d ")?;
+        }
+        if seconds >= 3600 {
+            write!(f, "{hours}h ")?;
+        }
+        if seconds >= 60 {
+            write!(f, "{minutes}m ")?;
+        }
+        write!(f, "{}", Seconds(self.0 % (60 * SECOND)))
+    }
+}
+
+/// A part of a whole in percent with one decimal, rounded to nearest: `12.3%`. Of nothing: `0.0%`.
+#[derive(Clone, Copy, Debug)]
+pub struct Percent(pub u64, pub u64);
+
+impl fmt::Display for Percent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (part, whole) = (u128::from(self.0), u128::from(self.1).max(1));
+        let tenths = (part * 1000 + whole / 2) / whole;
+        write!(f, "{}.{}%", tenths / 10, tenths % 10)
+    }
+}
+
+/// TSC ticks as microseconds with one decimal, cut: `3.4us`.
+#[derive(Clone, Copy, Debug)]
+pub struct Microseconds {
+    /// Ticks.
+    pub ticks: u64,
+    /// Ticks in a second.
+    pub hz: u64,
+}
+
+impl fmt::Display for Microseconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tenths = u128::from(self.ticks) * 10_000_000 / u128::from(self.hz.max(1));
+        write!(f, "{}.{}us", tenths / 10, tenths % 10)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_exact() {
+        assert_eq!(Seconds(0).to_string(), "0.000s");
+        assert_eq!(Seconds(12_345_999_999).to_string(), "12.345s");
+        assert_eq!(Seconds(u64::MAX).to_string(), "18446744073.709s");
+        assert_eq!(
+            format!("{:>9}|{:<8}|", Seconds(1_000_000), Seconds(0)),
+            "   0.001s|0.000s  |"
+        );
+        assert_eq!(Span(59_999_999_999).to_string(), "59.999s");
+        assert_eq!(Span(60 * SECOND).to_string(), "1m 0.000s");
+        assert_eq!(Span(3_723_456_000_000).to_string(), "1h 2m 3.456s");
+        assert_eq!(Span(86_400 * SECOND).to_string(), "1d 0h 0m 0.000s");
+    }
+
+    #[test]
+    fn parts_are_rounded_and_nothing_is_no_division() {
+        assert_eq!(Percent(1, 8).to_string(), "12.5%");
+        assert_eq!(Percent(2, 3).to_string(), "66.7%");
+        assert_eq!(Percent(0, 0).to_string(), "0.0%");
+        assert_eq!(Percent(u64::MAX, u64::MAX).to_string(), "100.0%");
+        let time = Microseconds {
+            ticks: 7,
+            hz: 2_000_000,
+        };
+        assert_eq!(time.to_string(), "3.5us");
+        assert_eq!(Microseconds { ticks: 1, hz: 0 }.to_string(), "1000000.0us");
+    }
+}

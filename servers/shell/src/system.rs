@@ -1,0 +1,102 @@
+//! The system as commands see it: a trait over the servers and kernel objects that the shell holds, so that every command
+//! is tested against a fake.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use ipc::abi::Error;
+use ipc::abi::info::{CpuInfo, MemoryInfo};
+use ipc::proto::CallError;
+use ipc::proto::init::{Args, ExitReport, InitError, Name, ProcessInfo};
+use ipc::proto::profd::{Refusal, Request};
+
+/// A call to init.
+pub type InitResult<T> = Result<T, CallError<InitError>>;
+
+/// Part of the kernel log.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogPart {
+    /// The bytes; none at the end of the log.
+    pub bytes: Vec<u8>,
+    /// Position behind them, to go on from.
+    pub next: u64,
+    /// Bytes between the position asked for and these that are no longer kept.
+    pub lost: u64,
+}
+
+/// What commands can do to the system.
+pub trait System {
+    /// Starts a program whose output goes to this session; answers its process id.
+    ///
+    /// # Errors
+    /// init's.
+    fn spawn(&mut self, program: Name, args: Args) -> InitResult<u32>;
+
+    /// Waits until a process has ended.
+    ///
+    /// # Errors
+    /// init's; a process that ended long ago is forgotten.
+    fn wait(&mut self, pid: u32) -> InitResult<ExitReport>;
+
+    /// Ends a process.
+    ///
+    /// # Errors
+    /// init's.
+    fn kill(&mut self, pid: u32) -> InitResult<()>;
+
+    /// The process with the lowest id that is at least `pid`.
+    ///
+    /// # Errors
+    /// init's.
+    fn process(&mut self, pid: u32) -> InitResult<Option<ProcessInfo>>;
+
+    /// Name of a place in a process's code, such as ``crash`null+0x12``; `is_return` if the address is one past a call.
+    /// `None` if nobody knows a name.
+    fn locate(&mut self, pid: u32, address: u64, is_return: bool) -> Option<String>;
+
+    /// Measures, and hands the report to `show`. Returns when the window has closed, by its time or by Ctrl-C.
+    ///
+    /// # Errors
+    /// profd's.
+    fn profile(
+        &mut self,
+        request: Request,
+        show: &mut dyn FnMut(&str),
+    ) -> Result<(), CallError<Refusal>>;
+
+    /// Where the machine's memory is.
+    ///
+    /// # Errors
+    /// The kernel's.
+    fn memory(&mut self) -> Result<MemoryInfo, Error>;
+
+    /// CPUs that run, numbered from 0.
+    fn cpus(&self) -> u64;
+
+    /// What a CPU did since boot.
+    ///
+    /// # Errors
+    /// The kernel's.
+    fn cpu(&mut self, cpu: u64) -> Result<CpuInfo, Error>;
+
+    /// Nanoseconds since boot.
+    fn now(&self) -> u64;
+
+    /// TSC ticks in a second.
+    fn tsc_hz(&self) -> u64;
+
+    /// The kernel log from a position on; positions count bytes since boot.
+    ///
+    /// # Errors
+    /// The kernel's.
+    fn log(&mut self, position: u64) -> Result<LogPart, Error>;
+
+    /// The kernel's version, one line.
+    ///
+    /// # Errors
+    /// The kernel's.
+    fn version(&mut self) -> Result<String, Error>;
+
+    /// Powers off. Returns only if that is refused.
+    fn power_off(&mut self) -> Error;
+}

@@ -1,0 +1,63 @@
+//! A line's words.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// A quote that never ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenQuote;
+
+/// Splits a line at spaces. Double quotes keep a word together; there is no other special character.
+///
+/// # Errors
+/// [`OpenQuote`] if the last quote has no partner.
+pub fn split(line: &str) -> Result<Vec<String>, OpenQuote> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quoted = false;
+    for character in line.chars() {
+        match character {
+            '"' => {
+                quoted = !quoted;
+                word.get_or_insert_default();
+            }
+            ' ' if !quoted => words.extend(word.take()),
+            other => word.get_or_insert_default().push(other),
+        }
+    }
+    words.extend(word);
+    if quoted { Err(OpenQuote) } else { Ok(words) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn spaces_part_words_and_quotes_hold_them() {
+        assert_eq!(
+            split("  run  shares 60 "),
+            Ok(vec!["run".into(), "shares".into(), "60".into()])
+        );
+        assert_eq!(
+            split("dmesg \"page fault\" a\"\"b \"\""),
+            Ok(vec![
+                "dmesg".into(),
+                "page fault".into(),
+                "ab".into(),
+                "".into(),
+            ])
+        );
+        assert_eq!(split("   "), Ok(vec![]));
+        assert_eq!(split("a \"b"), Err(OpenQuote));
+    }
+
+    proptest! {
+        #[test]
+        fn quoting_each_word_gives_them_back(words in prop::collection::vec("[^\"]*", 0..5)) {
+            let line = words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" ");
+            prop_assert_eq!(split(&line), Ok(words));
+        }
+    }
+}
