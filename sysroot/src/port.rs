@@ -14,10 +14,21 @@
 //! }
 //! ```
 
+use ipc::abi::startup::names;
 use ipc::abi::{Delivery, Error, Handle, Tag};
 use ipc::proto::{Disposition, Message, Responder};
 
-use crate::{OwnedHandle, buffer, syscall};
+use crate::{OwnedHandle, buffer, startup, syscall};
+
+/// Delivers a notification's bits in the receive of the program's first thread. For another thread, see `syscall::bind` and
+/// [`JoinHandle::thread`](crate::thread::JoinHandle::thread).
+///
+/// # Errors
+/// `Busy` if either is bound already.
+pub fn bind(notification: Handle) -> Result<(), Error> {
+    let thread = startup::handle(names::THREAD).ok_or(Error::NotFound)?;
+    syscall::bind(notification, thread)
+}
 
 /// What a receive brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

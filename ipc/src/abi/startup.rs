@@ -20,6 +20,10 @@
 //! # How a first thread starts
 //! RIP is the image's entry, RSP [`STACK_BASE`] plus the stack's size, RDI [`STARTUP_PAGE`]. Its IPC buffer is mapped at
 //! [`IPC_BUFFER`]; FS base is `IPC_BUFFER + CONTROL_OFFSET`, where the loader has written the [`ControlBlock`].
+//!
+//! # What the kernel gives init
+//! The handles `system`, `profiler` and `bootfs` (all rights, EXECUTE and not WRITE on the last), `process` and `thread`
+//! (its own).
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -80,6 +84,8 @@ pub mod names {
     pub const BOOTFS: &str = "bootfs";
     /// The program's own process.
     pub const PROCESS: &str = "process";
+    /// The program's first thread, to bind a notification to it.
+    pub const THREAD: &str = "thread";
     /// Notification of the interrupts that the program was given: bit 0 is the first interrupt of its entry, bit 1 the next. The
     /// other bits are free for its own timers.
     pub const NOTIFICATION: &str = "notification";
