@@ -26,7 +26,7 @@ impl FakeMemory {
         (0..512).for_each(|word| self.write(frame.start().offset(word * 8), GARBAGE));
     }
     fn word(&self, at: PhysAddr) -> &AtomicU64 {
-        assert!(at.0 % 8 == 0, "{at:x?} is not aligned");
+        assert!(at.0.is_multiple_of(8), "{at:x?} is not aligned");
         assert!(self.is_ram(at.frame()), "{at:x?} is not RAM");
         &self.0[(at.0 - Frame(FIRST).start().0) as usize / 8]
     }

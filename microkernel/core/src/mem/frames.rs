@@ -187,29 +187,32 @@ impl Frames {
     /// more. While frames wait, it also ends the epoch they wait for; so it need only be called now and then.
     pub fn reclaim(&self, cpu: &Cpu, grace: &Grace, budget: u32) -> u32 {
         let mut inner = self.0.lock(cpu);
-        for done in 0..budget {
-            if inner.closed.is_none() {
-                inner.closed = inner.open.take();
-            }
-            let Some(batch) = inner.closed.take() else {
-                return done;
+        let mut done = 0;
+        while done < budget {
+            let Some(batch) = inner.closed.take().or_else(|| inner.open.take()) else {
+                break;
             };
             if !grace.passed(batch.newest) {
                 grace.advance(batch.newest);
                 inner.closed = Some(batch);
-                return done;
+                break;
             }
-            let next = inner.words[batch.first as usize];
-            inner.usage.waiting -= 1;
-            inner.put(batch.first);
-            if next != state::LAST {
+            let mut number = batch.first;
+            while number != state::LAST && done < budget {
+                let next = inner.words[number as usize];
+                inner.usage.waiting -= 1;
+                inner.put(number);
+                number = next;
+                done += 1;
+            }
+            if number != state::LAST {
                 inner.closed = Some(Batch {
-                    first: next,
+                    first: number,
                     ..batch
                 });
             }
         }
-        budget
+        done
     }
 
     /// Whether everything that was retired in `epoch` or before is free again.

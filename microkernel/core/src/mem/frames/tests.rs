@@ -4,6 +4,7 @@ use super::*;
 use crate::base::cpu::CpuId;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 fn frames(count: u32) -> Frames {
     let words = Box::leak(vec![0; count as usize].into_boxed_slice());
@@ -109,6 +110,68 @@ fn a_stream_of_retirements_does_not_starve() {
         }
     }
     assert!(frames.usage(&cpu).waiting <= 3);
+}
+
+/// Real threads as CPUs: frames are published, looked at by all, replaced and retired. A frame that is given again while
+/// somebody looks at it would change its mark under their eyes.
+#[test]
+fn nobody_sees_a_frame_given_again() {
+    const COUNT: u32 = 24;
+    const ROUNDS: u32 = 3000;
+    const NOTHING: u32 = u32::MAX;
+    let (frames, grace) = (frames(COUNT), Grace::new());
+    let marks: Vec<AtomicU32> = (0..COUNT).map(|_| AtomicU32::new(0)).collect();
+    let published: Vec<AtomicU32> = (0..3).map(|_| AtomicU32::new(NOTHING)).collect();
+    let (changed, finished) = (AtomicU32::new(0), AtomicU32::new(0));
+    frames.add(&cpu(), Frame(0), COUNT);
+    std::thread::scope(|scope| {
+        for id in 0..3u8 {
+            let (frames, grace, marks, published) = (&frames, &grace, &marks, &published);
+            let (changed, finished) = (&changed, &finished);
+            scope.spawn(move || {
+                let cpu = Cpu::new(CpuId(id));
+                grace.join(&cpu);
+                for round in 0..ROUNDS {
+                    if let Some(frame) = frames.allocate(&cpu) {
+                        marks[frame.0 as usize].fetch_add(1, Ordering::Relaxed);
+                        let old = published[round as usize % 3].swap(frame.0, Ordering::AcqRel);
+                        if old != NOTHING {
+                            frames.retire(&cpu, Frame(old), grace.retire_epoch());
+                        }
+                    }
+                    let seen = published[(round as usize + 1) % 3].load(Ordering::Acquire);
+                    if seen != NOTHING {
+                        let mark = || marks[seen as usize].load(Ordering::Relaxed);
+                        let first = mark();
+                        for _ in 0..3 {
+                            std::thread::yield_now();
+                            changed.fetch_add(u32::from(mark() != first), Ordering::Relaxed);
+                        }
+                    }
+                    frames.reclaim(&cpu, grace, 2);
+                    if let Some(epoch) = grace.pending(&cpu) {
+                        grace.pass(&cpu, epoch);
+                    }
+                }
+                // All go on passing until nothing waits: a CPU that stops would stop the others' frames.
+                finished.fetch_add(1, Ordering::SeqCst);
+                while finished.load(Ordering::SeqCst) < 3 || frames.usage(&cpu).waiting > 0 {
+                    frames.reclaim(&cpu, grace, COUNT);
+                    if let Some(epoch) = grace.pending(&cpu) {
+                        grace.pass(&cpu, epoch);
+                    }
+                    std::thread::yield_now();
+                }
+            });
+        }
+    });
+    assert_eq!(
+        changed.into_inner(),
+        0,
+        "a frame was given again under the eyes of a CPU"
+    );
+    let usage = frames.usage(&cpu());
+    assert_eq!((usage.free + 3, usage.waiting), (COUNT, 0));
 }
 
 #[derive(Clone, Debug)]
