@@ -3,7 +3,6 @@
 use crate::catalog::{Catalog, ImageId, base_name};
 use crate::image::ImageError;
 use crate::process::Processes;
-use crate::record::is_kernel;
 use crate::symbols::SymbolId;
 use crate::unwind::Rule;
 
@@ -37,10 +36,21 @@ impl Owner {
     #[must_use]
     pub const fn place(self, address: u64) -> Place {
         if is_kernel(address) {
-            return Place { space: Space::Image(ImageId::KERNEL), address };
+            return Place {
+                space: Space::Image(ImageId::KERNEL),
+                address,
+            };
         }
-        Place { space: self.space, address: address.wrapping_sub(self.load_bias) }
+        Place {
+            space: self.space,
+            address: address.wrapping_sub(self.load_bias),
+        }
     }
+}
+
+/// Whether an address is in the kernel's half.
+const fn is_kernel(address: u64) -> bool {
+    address >> 63 == 1
 }
 
 /// The images, and who runs them.
@@ -56,10 +66,18 @@ impl<'c> Atlas<'c, '_> {
     /// Whose code a process runs.
     #[must_use]
     pub fn owner(&self, pid: u32) -> Owner {
-        let unknown = Owner { space: Space::Process(pid), load_bias: 0 };
-        let Some(process) = self.processes.get(pid) else { return unknown };
+        let unknown = Owner {
+            space: Space::Process(pid),
+            load_bias: 0,
+        };
+        let Some(process) = self.processes.get(pid) else {
+            return unknown;
+        };
         match self.image_of(pid) {
-            Ok(image) => Owner { space: Space::Image(image), load_bias: process.load_bias },
+            Ok(image) => Owner {
+                space: Space::Image(image),
+                load_bias: process.load_bias,
+            },
             Err(_) => unknown,
         }
     }
@@ -70,12 +88,13 @@ impl<'c> Atlas<'c, '_> {
     /// The process is not known, its image is not there, or the file is of another build.
     pub fn image_of(&self, pid: u32) -> Result<ImageId, ImageError> {
         let process = self.processes.get(pid).ok_or(ImageError::Missing)?;
-        let id = self.catalog.find(&process.image).ok_or(ImageError::Missing)?;
+        let id = self
+            .catalog
+            .find(&process.image)
+            .ok_or(ImageError::Missing)?;
         let there = self.catalog.image(id).ok().and_then(|image| image.build_id);
         match there {
-            Some(there) if !process.build_id.is_empty() && *there != process.build_id => {
-                Err(ImageError::OtherBuild)
-            }
+            Some(there) if !process.is_build(there) => Err(ImageError::OtherBuild),
             _ => Ok(id),
         }
     }
@@ -85,7 +104,10 @@ impl<'c> Atlas<'c, '_> {
     pub fn space_name(&self, space: Space) -> Option<&'c str> {
         match space {
             Space::Image(image) => Some(self.catalog.name(image)),
-            Space::Process(pid) => self.processes.get(pid).map(|process| base_name(&process.image)),
+            Space::Process(pid) => self
+                .processes
+                .get(pid)
+                .map(|process| base_name(&process.image)),
         }
     }
 
@@ -101,21 +123,31 @@ impl<'c> Atlas<'c, '_> {
     /// The function at a place, and how far into it the place is.
     #[must_use]
     pub fn function(&self, place: Place) -> Option<(SymbolId, u64)> {
-        let Space::Image(image) = place.space else { return None };
+        let Space::Image(image) = place.space else {
+            return None;
+        };
         self.catalog.image(image).ok()?.symbols.find(place.address)
     }
 
     /// How the return address is found at a place.
     #[must_use]
     pub fn rule(&self, place: Place) -> Rule {
-        let Space::Image(image) = place.space else { return Rule::Unknown };
-        self.catalog.image(image).map_or(Rule::Unknown, |image| image.rule(place.address))
+        let Space::Image(image) = place.space else {
+            return Rule::Unknown;
+        };
+        self.catalog
+            .image(image)
+            .map_or(Rule::Unknown, |image| image.rule(place.address))
     }
 
     /// Whether a place is in an image's code.
     #[must_use]
     pub fn is_code(&self, place: Place) -> bool {
-        let Space::Image(image) = place.space else { return false };
-        self.catalog.image(image).is_ok_and(|image| image.is_code(place.address))
+        let Space::Image(image) = place.space else {
+            return false;
+        };
+        self.catalog
+            .image(image)
+            .is_ok_and(|image| image.is_code(place.address))
     }
 }

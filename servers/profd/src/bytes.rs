@@ -130,7 +130,10 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// `Truncated`.
     pub fn raw(&mut self, count: usize) -> Result<&'a [u8], DecodeError> {
-        let (taken, rest) = self.0.split_at_checked(count).ok_or(DecodeError::Truncated)?;
+        let (taken, rest) = self
+            .0
+            .split_at_checked(count)
+            .ok_or(DecodeError::Truncated)?;
         self.0 = rest;
         Ok(taken)
     }
@@ -156,7 +159,11 @@ impl<'a> Reader<'a> {
     /// `Truncated`, `BadNumber`.
     pub fn index(&mut self, count: usize) -> Result<u32, DecodeError> {
         let index = self.u32()?;
-        if (index as usize) < count { Ok(index) } else { Err(DecodeError::BadNumber) }
+        if (index as usize) < count {
+            Ok(index)
+        } else {
+            Err(DecodeError::BadNumber)
+        }
     }
     /// An index below `count`, or none.
     ///
@@ -185,6 +192,10 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// `Trailing`.
     pub const fn finish(&self) -> Result<(), DecodeError> {
-        if self.0.is_empty() { Ok(()) } else { Err(DecodeError::Trailing) }
+        if self.0.is_empty() {
+            Ok(())
+        } else {
+            Err(DecodeError::Trailing)
+        }
     }
 }

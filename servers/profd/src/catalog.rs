@@ -37,15 +37,25 @@ impl<'a> Catalog<'a> {
     /// A catalog with the kernel's ELF file, if there is one.
     #[must_use]
     pub fn new(kernel: Option<&'a [u8]>) -> Self {
-        let kernel = Entry { name: "kernel".into(), data: kernel, image: OnceCell::new() };
-        Self { entries: alloc::vec![kernel] }
+        let kernel = Entry {
+            name: "kernel".into(),
+            data: kernel,
+            image: OnceCell::new(),
+        };
+        Self {
+            entries: alloc::vec![kernel],
+        }
     }
 
     /// Adds the ELF file of a program. A name that is there already, or one more image than can be numbered, is not added.
     pub fn add(&mut self, file: &str, data: &'a [u8]) {
         if self.find(file).is_none() && self.entries.len() < usize::from(u16::MAX) {
             let name = base_name(file).into();
-            self.entries.push(Entry { name, data: Some(data), image: OnceCell::new() });
+            self.entries.push(Entry {
+                name,
+                data: Some(data),
+                image: OnceCell::new(),
+            });
         }
     }
 
@@ -70,13 +80,19 @@ impl<'a> Catalog<'a> {
     pub fn image(&self, image: ImageId) -> Result<&Image<'a>, ImageError> {
         let entry = &self.entries[usize::from(image.0)];
         let parse = || entry.data.map_or(Err(ImageError::Missing), Image::parse);
-        entry.image.get_or_init(parse).as_ref().map_err(|&error| error)
+        entry
+            .image
+            .get_or_init(parse)
+            .as_ref()
+            .map_err(|&error| error)
     }
 
     /// The name to print for one of its functions; empty if the image cannot be read.
     #[must_use]
     pub fn symbol_name(&self, image: ImageId, symbol: SymbolId) -> String {
-        let Ok(content) = self.image(image) else { return String::new() };
+        let Ok(content) = self.image(image) else {
+            return String::new();
+        };
         let raw = content.symbols.raw_name(symbol);
         match image {
             ImageId::KERNEL => display_name(raw, &KERNEL_CRATES),

@@ -8,8 +8,9 @@ use alloc::vec::Vec;
 
 use ipc::abi::profile::{FIRST_FRAMES, flags};
 
+use sample_ring::Sample;
+
 use crate::atlas::{Atlas, Place, Space};
-use crate::record::Sample;
 use crate::repair::{self, Caller};
 use crate::symbols::SymbolId;
 
@@ -76,41 +77,68 @@ pub struct Chain {
 
 /// The chain of a sample, with at most `depth` frames, the leaf included.
 #[must_use]
-pub fn chain(sample: &Sample<'_>, depth: u8, atlas: Atlas<'_, '_>) -> Chain {
-    let leaf = atlas.owner(sample.pid).place(sample.leaf());
+pub fn chain(sample: &Sample, depth: u8, atlas: Atlas<'_, '_>) -> Chain {
+    let leaf = leaf(sample, atlas);
     let mut steps = steps(sample, atlas, leaf);
     let limit = usize::from(depth.max(1)) - 1;
     let frames = steps.iter().enumerate().filter(|(_, step)| step.is_frame());
-    let end = frames.map(|(index, _)| index).nth(limit).unwrap_or(steps.len());
+    let end = frames
+        .map(|(index, _)| index)
+        .nth(limit)
+        .unwrap_or(steps.len());
     let rest = &steps[end..];
     let cut_off = rest.iter().filter(|step| step.is_frame()).count();
     let open = ends_open(sample) || cut_off < rest.len();
     steps.truncate(end);
-    let beyond = Beyond { frames: cut_off as u32, open };
+    let beyond = Beyond {
+        frames: cut_off as u32,
+        open,
+    };
     let function = atlas.function(leaf);
     let key = Key {
-        leaf: function.map_or(Leaf::Address(leaf), |(symbol, _)| Leaf::Function(leaf.space, symbol)),
+        leaf: function.map_or(Leaf::Address(leaf), |(symbol, _)| {
+            Leaf::Function(leaf.space, symbol)
+        }),
         steps,
         cut: cut_off > 0 || open,
     };
     Chain { key, leaf, beyond }
 }
 
+/// The interrupted instruction.
+fn leaf(sample: &Sample, atlas: Atlas<'_, '_>) -> Place {
+    let own = sample
+        .parts()
+        .next()
+        .map(|part| (part.owner.pid, part.frames));
+    let (pid, frames) = own.unwrap_or_default();
+    // A sample that was parsed has a frame.
+    atlas
+        .owner(pid)
+        .place(frames.first().copied().unwrap_or_default())
+}
+
+fn has(sample: &Sample, flag: u16) -> bool {
+    sample.header().flags & flag != 0
+}
+
 /// Whether the thread's own part is the one that was truncated, though its client's frames follow.
-fn gap_before_clients(sample: &Sample<'_>) -> bool {
+fn gap_before_clients(sample: &Sample) -> bool {
     let mut parts = sample.parts();
-    let full = parts.next().is_some_and(|own| own.frames.len() >= FIRST_FRAMES);
-    sample.has(flags::TRUNCATED) && full && parts.next().is_some()
+    let full = parts
+        .next()
+        .is_some_and(|own| own.frames.len() >= FIRST_FRAMES);
+    has(sample, flags::TRUNCATED) && full && parts.next().is_some()
 }
 
-fn ends_open(sample: &Sample<'_>) -> bool {
-    sample.has(flags::TRUNCATED) && !gap_before_clients(sample)
+fn ends_open(sample: &Sample) -> bool {
+    has(sample, flags::TRUNCATED) && !gap_before_clients(sample)
 }
 
-fn steps(sample: &Sample<'_>, atlas: Atlas<'_, '_>, leaf: Place) -> Vec<Step> {
+fn steps(sample: &Sample, atlas: Atlas<'_, '_>, leaf: Place) -> Vec<Step> {
     let mut steps = Vec::new();
     for (number, part) in sample.parts().enumerate() {
-        let owner = atlas.owner(part.pid);
+        let owner = atlas.owner(part.owner.pid);
         let mut frames = part.frames.iter().map(|&address| owner.place(address));
         if number == 0 {
             // The leaf itself.
@@ -129,10 +157,10 @@ fn steps(sample: &Sample<'_>, atlas: Atlas<'_, '_>, leaf: Place) -> Vec<Step> {
             push_missing(&mut steps);
         }
     }
-    if sample.has(flags::CUT) {
+    if has(sample, flags::CUT) {
         push_missing(&mut steps);
     }
-    if sample.has(flags::CHANGED) {
+    if has(sample, flags::CHANGED) {
         steps.push(Step::MissingClient);
     }
     steps

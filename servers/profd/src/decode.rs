@@ -28,7 +28,11 @@ pub fn decode(bytes: &[u8]) -> Result<Profile, DecodeError> {
     let cpus = from.u32()?;
     let frequency = from.u64()?;
     let unconfirmed = from.u64()?;
-    let filter = if flag(&mut from)? { Some(filter(&mut from)?) } else { None };
+    let filter = if flag(&mut from)? {
+        Some(filter(&mut from)?)
+    } else {
+        None
+    };
     let counts = counts(&mut from)?;
     let strings = from.list(Reader::text)?;
     let images = from.list(|from| {
@@ -38,10 +42,17 @@ pub fn decode(bytes: &[u8]) -> Result<Profile, DecodeError> {
             problem: from.option(strings.len())?,
         })
     })?;
-    let names = Names { strings: strings.len(), images: images.len() };
+    let names = Names {
+        strings: strings.len(),
+        images: images.len(),
+    };
     let chains = from.list(|from| names.chain(from))?;
     let addresses = from.list(|from| {
-        Ok(LeafAddress { image: from.index(images.len())?, address: from.u64()?, count: from.u64()? })
+        Ok(LeafAddress {
+            image: from.index(images.len())?,
+            address: from.u64()?,
+            count: from.u64()?,
+        })
     })?;
     from.finish()?;
     let profile = Profile {
@@ -59,12 +70,18 @@ pub fn decode(bytes: &[u8]) -> Result<Profile, DecodeError> {
         chains,
         addresses,
     };
-    if adds_up(&profile) { Ok(profile) } else { Err(DecodeError::BadSum) }
+    if adds_up(&profile) {
+        Ok(profile)
+    } else {
+        Err(DecodeError::BadSum)
+    }
 }
 
 fn adds_up(profile: &Profile) -> bool {
     let chains = profile.chains.iter().map(|chain| chain.count);
-    let sum = chains.chain([profile.counts.beyond_table]).try_fold(0u64, u64::checked_add);
+    let sum = chains
+        .chain([profile.counts.beyond_table])
+        .try_fold(0u64, u64::checked_add);
     sum == Some(profile.counts.reported)
 }
 
@@ -84,7 +101,11 @@ fn filter(from: &mut Reader<'_>) -> Result<Filter, DecodeError> {
         2 => Fate::Unknown,
         _ => return Err(DecodeError::BadNumber),
     };
-    Ok(Filter { pid, name: from.text()?, fate })
+    Ok(Filter {
+        pid,
+        name: from.text()?,
+        fate,
+    })
 }
 
 /// Fields in the order in which they are evaluated, which is that of the bytes.
@@ -129,11 +150,21 @@ impl Names {
             })
         })?;
         let more = if flag(from)? {
-            Some(More { least: from.u32()?, most: from.u32()?, open: flag(from)? })
+            Some(More {
+                least: from.u32()?,
+                most: from.u32()?,
+                open: flag(from)?,
+            })
         } else {
             None
         };
-        Ok(Chain { count, leaf, high, steps, more })
+        Ok(Chain {
+            count,
+            leaf,
+            high,
+            steps,
+            more,
+        })
     }
 
     fn frame(&self, from: &mut Reader<'_>) -> Result<Frame, DecodeError> {

@@ -1,7 +1,8 @@
 //! What profd needs of the profiling driver, so that tests can put a hostile one in its place.
 
 use ipc::abi::Error;
-use ipc::abi::profile::{EventSpec, ProfilerStatus, SLOT_WORDS, Source, SourceRequest};
+use ipc::abi::profile::{EventSpec, ProfilerStatus, Source, SourceRequest};
+use sample_ring::Sample;
 
 /// The driver, through its handle and its rings.
 pub trait Driver {
@@ -23,23 +24,21 @@ pub trait Driver {
     /// The kernel's.
     fn status(&mut self) -> Result<ProfilerStatus, Error>;
 
-    /// CPUs that have a ring.
-    fn cpus(&self) -> usize;
+    /// Passes over everything that is in the rings, and forgets the losses.
+    fn skip(&mut self);
 
-    /// Sequence of the last record of a CPU; 0 before the first.
-    fn head(&self, cpu: usize) -> u64;
+    /// Hands every new record to `sink`: at most one ring's worth for each CPU, so it ends however fast records come.
+    fn drain(&mut self, sink: &mut dyn FnMut(&Sample));
 
-    /// Copies the record with this sequence to `slot`.
-    fn read(&self, cpu: usize, sequence: u64, slot: &mut [u64; SLOT_WORDS]) -> Slot;
+    /// Records that could not be handed out since the last skip.
+    fn losses(&self) -> Losses;
 }
 
-/// What became of a record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Slot {
-    /// It was copied whole.
-    Whole,
-    /// A later record has its slot, or is taking it.
-    Overwritten,
-    /// It is not written yet.
-    Pending,
+/// Records that were taken and could not be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// Later records replaced them before they were read.
+    pub overwritten: u64,
+    /// They do not hold together.
+    pub corrupt: u64,
 }

@@ -76,9 +76,12 @@ impl<'a> Image<'a> {
         if header.e_machine(LittleEndian) != object::elf::EM_X86_64 || !header.is_little_endian() {
             return Err(ImageError::NotElf);
         }
-        let sections = header.sections(LittleEndian, data).map_err(|_| ImageError::Damaged)?;
-        let segments =
-            header.program_headers(LittleEndian, data).map_err(|_| ImageError::Damaged)?;
+        let sections = header
+            .sections(LittleEndian, data)
+            .map_err(|_| ImageError::Damaged)?;
+        let segments = header
+            .program_headers(LittleEndian, data)
+            .map_err(|_| ImageError::Damaged)?;
         let symbols = Symbols::parse(data, &sections).map_err(|_| ImageError::Damaged)?;
         if symbols.is_empty() {
             return Err(ImageError::Stripped);
@@ -92,7 +95,14 @@ impl<'a> Image<'a> {
         });
         let code = code.collect();
         let build_id = build_id(data, &sections);
-        Ok(Self { data, sections, symbols, build_id, code, unwind: OnceCell::new() })
+        Ok(Self {
+            data,
+            sections,
+            symbols,
+            build_id,
+            code,
+            unwind: OnceCell::new(),
+        })
     }
 
     /// Whether an address of the file is in its code.
@@ -105,7 +115,9 @@ impl<'a> Image<'a> {
     #[must_use]
     pub fn rule(&self, address: u64) -> Rule {
         let unwind = self.unwind.get_or_init(|| self.unwind_table());
-        unwind.as_ref().map_or(Rule::Unknown, |unwind| unwind.rule(address))
+        unwind
+            .as_ref()
+            .map_or(Rule::Unknown, |unwind| unwind.rule(address))
     }
 
     fn unwind_table(&self) -> Option<Unwind<'a>> {
@@ -124,7 +136,10 @@ impl<'a> Image<'a> {
         if compressed || section.sh_type(LittleEndian) == SHT_NOBITS {
             return None;
         }
-        Some((section.sh_addr(LittleEndian), section.data(LittleEndian, self.data).ok()?))
+        Some((
+            section.sh_addr(LittleEndian),
+            section.data(LittleEndian, self.data).ok()?,
+        ))
     }
 }
 

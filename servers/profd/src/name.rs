@@ -36,7 +36,8 @@ impl Write for Bounded {
             if self.0.len() >= NAME_MAX {
                 return Err(core::fmt::Error);
             }
-            let printable = character.is_ascii_graphic() || character == ' ' || character.is_alphanumeric();
+            let printable =
+                character.is_ascii_graphic() || character == ' ' || character.is_alphanumeric();
             self.0.push(if printable { character } else { '?' });
         }
         Ok(())
@@ -50,9 +51,10 @@ fn without_own(name: &str, own: &[&str]) -> String {
     let mut before = ' ';
     while let Some(character) = rest.chars().next() {
         let begins = !is_identifier(before) && before != ':';
-        let prefix = own.iter().filter(|_| begins).find_map(|krate| {
-            rest.strip_prefix(krate)?.strip_prefix("::")
-        });
+        let prefix = own
+            .iter()
+            .filter(|_| begins)
+            .find_map(|krate| rest.strip_prefix(krate)?.strip_prefix("::"));
         if let Some(after) = prefix.filter(|after| !after.is_empty()) {
             rest = after;
             // What follows is inside the path, even if it is named like the crate.
@@ -80,9 +82,15 @@ mod tests {
         assert_eq!(shares("_RNvCs1234_6shares7share_a"), "share_a");
         assert_eq!(shares("_ZN6shares7share_a17h0123456789abcdefE"), "share_a");
         assert_eq!(shares("_RNvNtCs1_4core3fmt5write"), "core::fmt::write");
-        assert_eq!(shares("_RNvXCs1_6sharesNtB2_4LoopNtNtCs1_4core5clone5Clone5clone"), "<Loop as core::clone::Clone>::clone");
+        assert_eq!(
+            shares("_RNvXCs1_6sharesNtB2_4LoopNtNtCs1_4core5clone5Clone5clone"),
+            "<Loop as core::clone::Clone>::clone"
+        );
         assert_eq!(shares("syscall_entry"), "syscall_entry");
-        assert_eq!(display_name(b"_RNvNtCs1_5kcore5sched4pick", &["kernel", "kcore"]), "sched::pick");
+        assert_eq!(
+            display_name(b"_RNvNtCs1_5kcore5sched4pick", &["kernel", "kcore"]),
+            "sched::pick"
+        );
     }
 
     #[test]

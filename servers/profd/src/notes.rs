@@ -21,7 +21,10 @@ pub fn write(profile: &Profile, printed: usize, verbose: bool, lines: &mut Lines
     let rest = &profile.chains[printed..];
     if !rest.is_empty() {
         let samples: u64 = rest.iter().map(|chain| chain.count).sum();
-        lines.wrap(&format!("not shown: {} chains, {samples} samples", rest.len()));
+        lines.wrap(&format!(
+            "not shown: {} chains, {samples} samples",
+            rest.len()
+        ));
     }
     if counts.beyond_table > 0 {
         lines.wrap(&format!(
@@ -52,18 +55,27 @@ pub fn why_empty(profile: &Profile) -> String {
     let counts = &profile.counts;
     if let Some(filter) = &profile.filter {
         let pid = filter.pid;
-        let who = if filter.name.is_empty() { format!("pid {pid}") } else { format!("pid {pid} ({})", filter.name) };
+        let who = if filter.name.is_empty() {
+            format!("pid {pid}")
+        } else {
+            format!("pid {pid} ({})", filter.name)
+        };
         match filter.fate {
-            Fate::Unknown => return format!("no samples: {who} is not a process that is known here"),
+            Fate::Unknown => {
+                return format!("no samples: {who} is not a process that is known here");
+            }
             Fate::Ended => return format!("no samples: {who} has ended"),
             Fate::Live if counts.other_tasks > 0 => {
-                return format!("no samples: {who} did not run, it may have slept the whole window");
+                return format!(
+                    "no samples: {who} did not run, it may have slept the whole window"
+                );
             }
             Fate::Live => {}
         }
     }
     if counts.dropped() > 0 || counts.outside > 0 {
-        return "no samples in the window: all that were taken are counted below or as dropped".into();
+        return "no samples in the window: all that were taken are counted below or as dropped"
+            .into();
     }
     let each = u128::from(profile.frequency) * u128::from(profile.profiled_ms);
     if each < 2000 {
@@ -74,7 +86,8 @@ pub fn why_empty(profile: &Profile) -> String {
     }
     match profile.source {
         Source::PmuIntel | Source::PmuAmd | Source::PmuAmdV2 => {
-            "no samples: the counter stands still while a cpu is halted, so every cpu was idle".into()
+            "no samples: the counter stands still while a cpu is halted, so every cpu was idle"
+                .into()
         }
         Source::Tick | Source::TimerNmi => {
             "no samples: the source did not deliver any, though it samples idle cpus too".into()
@@ -97,12 +110,17 @@ fn odd(counts: &Counts, verbose: bool, lines: &mut Lines) {
         ("throttled", counts.throttled),
     ];
     let shown = all.iter().filter(|&&(_, count)| verbose || count > 0);
-    let shown: Vec<String> = shown.map(|(name, count)| format!("{name} {count}")).collect();
+    let shown: Vec<String> = shown
+        .map(|(name, count)| format!("{name} {count}"))
+        .collect();
     if !shown.is_empty() {
         lines.wrap(&format!("odd: {}", shown.join(", ")));
     }
     if verbose {
         let each = counts.cost.checked_div(counts.taken).unwrap_or(0);
-        lines.wrap(&format!("taken {}, other tasks {}, cost {each} TSC ticks each", counts.taken, counts.other_tasks));
+        lines.wrap(&format!(
+            "taken {}, other tasks {}, cost {each} TSC ticks each",
+            counts.taken, counts.other_tasks
+        ));
     }
 }

@@ -6,7 +6,8 @@
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
-use alloc::vec::Vec;
+
+use ipc::proto::init::BUILD_ID_MAX;
 
 /// Ended processes that are remembered.
 pub const ENDED_KEPT: usize = 256;
@@ -18,14 +19,22 @@ pub struct Process {
     pub name: String,
     /// File in the boot archive that it runs.
     pub image: String,
-    /// Build-id of that file; empty if it has none.
-    pub build_id: Vec<u8>,
+    /// Build-id of that file, filled up with zeros; all zero if it has none.
+    pub build_id: [u8; BUILD_ID_MAX],
     /// What was added to the image's addresses when it was loaded.
     pub load_bias: u64,
-    /// When it started, in TSC ticks.
-    pub started: u64,
     /// When it ended, in TSC ticks.
     pub ended: Option<u64>,
+}
+
+impl Process {
+    /// Whether it runs the build with this id, as far as is known.
+    #[must_use]
+    pub fn is_build(&self, id: &[u8]) -> bool {
+        let told = &self.build_id;
+        let length = id.len().min(told.len());
+        told.iter().all(|&byte| byte == 0) || told[..length] == id[..length]
+    }
 }
 
 /// What is known of a process id.
@@ -50,7 +59,10 @@ impl Processes {
     /// Nobody.
     #[must_use]
     pub const fn new() -> Self {
-        Self { known: BTreeMap::new(), ended: 0 }
+        Self {
+            known: BTreeMap::new(),
+            ended: 0,
+        }
     }
 
     /// A process started. A second start of the same id changes nothing: init repeats itself when profd subscribes anew.
@@ -60,7 +72,9 @@ impl Processes {
 
     /// A process ended, at this TSC. An id that was never told of is ignored.
     pub fn end(&mut self, pid: u32, tsc: u64) {
-        let Some(process) = self.known.get_mut(&pid) else { return };
+        let Some(process) = self.known.get_mut(&pid) else {
+            return;
+        };
         if process.ended.replace(tsc).is_none() {
             self.ended += 1;
         }
@@ -102,9 +116,8 @@ mod tests {
         Process {
             name: name.into(),
             image: "bin/sleep".into(),
-            build_id: Vec::new(),
+            build_id: [0; BUILD_ID_MAX],
             load_bias: 0,
-            started: 0,
             ended: None,
         }
     }

@@ -52,7 +52,10 @@ impl Profile {
     /// ``image`symbol``, or ``image`0xaddress`` for a place without a symbol.
     #[must_use]
     pub fn place_name(&self, frame: Frame) -> String {
-        let image = self.images.get(frame.image as usize).map_or("", |image| self.string(image.name));
+        let image = self
+            .images
+            .get(frame.image as usize)
+            .map_or("", |image| self.string(image.name));
         match frame.symbol {
             Some(symbol) => format!("{image}`{}", self.string(symbol)),
             None => format!("{image}`{:#x}", frame.offset),

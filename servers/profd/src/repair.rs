@@ -4,7 +4,8 @@
 //! the walk that starts there goes straight to the caller's caller. The caller's return address is then on top of the
 //! interrupted stack, of which the record keeps a few words; the unwind table says which.
 
-use crate::record::Sample;
+use sample_ring::Sample;
+
 use crate::unwind::Rule;
 
 /// What the unwind table says of a leaf's caller.
@@ -20,17 +21,17 @@ pub enum Caller {
 
 /// Finds the caller of a sample's leaf. `is_code` tells whether a word can be a return address.
 #[must_use]
-pub fn caller(sample: &Sample<'_>, rule: Rule, is_code: impl Fn(u64) -> bool) -> Caller {
+pub fn caller(sample: &Sample, rule: Rule, is_code: impl Fn(u64) -> bool) -> Caller {
     let Rule::StackPointer { frame, slot } = rule else {
         return Caller::Walked;
     };
     // A frame is two words, RBP's and the return address; a table may go on counting from RSP though RBP points to it.
-    let frame_pointer = sample.rsp.wrapping_add_signed(frame).wrapping_sub(16);
-    if sample.rbp == frame_pointer && frame > 8 {
+    let frame_pointer = sample.rsp().wrapping_add_signed(frame).wrapping_sub(16);
+    if sample.rbp() == frame_pointer && frame > 8 {
         return Caller::Walked;
     }
     let word = usize::try_from(slot).ok().filter(|slot| slot % 8 == 0);
-    match word.and_then(|slot| sample.stack.get(slot / 8)) {
+    match word.and_then(|slot| sample.stack().get(slot / 8)) {
         Some(&address) if is_code(address) => Caller::Restored(address),
         _ => Caller::Lost,
     }

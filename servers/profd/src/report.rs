@@ -26,7 +26,11 @@ pub struct Options {
 pub fn report(profile: &Profile, options: Options) -> String {
     let mut lines = Lines::default();
     header(profile, &mut lines);
-    let mut writer = Writer { profile, names: Shortener::default(), verbose: options.verbose };
+    let mut writer = Writer {
+        profile,
+        names: Shortener::default(),
+        verbose: options.verbose,
+    };
     let printed = &profile.chains[..profile.chains.len().min(options.chains)];
     let shares = printed.iter().map(|chain| writer.share(chain).len());
     let share_width = shares.max().unwrap_or(0).max(5);
@@ -38,7 +42,13 @@ pub fn report(profile: &Profile, options: Options) -> String {
 }
 
 fn header(profile: &Profile, lines: &mut Lines) {
-    let Profile { asked_ms, profiled_ms, counts, cpus, .. } = profile;
+    let Profile {
+        asked_ms,
+        profiled_ms,
+        counts,
+        cpus,
+        ..
+    } = profile;
     if profiled_ms < asked_ms {
         lines.push(&format!("profiled {profiled_ms} of {asked_ms} ms"));
     } else {
@@ -51,7 +61,11 @@ fn header(profile: &Profile, lines: &mut Lines) {
     let source = profile.source.name();
     let (reported, dropped) = (counts.reported, counts.dropped());
     let line = format!("{reported} samples{of} on {cpus} cpus, {dropped} dropped, source {source}");
-    if line.len() <= COLUMNS { lines.push(&line) } else { lines.wrap(&line) }
+    if line.len() <= COLUMNS {
+        lines.push(&line)
+    } else {
+        lines.wrap(&line)
+    }
 }
 
 struct Writer<'p> {
@@ -97,7 +111,9 @@ impl Writer<'_> {
         if self.verbose {
             return format!("{before}{name}{after}");
         }
-        let width = COLUMNS.saturating_sub(before.len() + after.len()).max(NAME_COLUMNS);
+        let width = COLUMNS
+            .saturating_sub(before.len() + after.len())
+            .max(NAME_COLUMNS);
         format!("{before}{}{after}", self.names.fit(&name, width))
     }
 }

@@ -11,7 +11,8 @@ use core::str::FromStr;
 use ipc::proto::profd::{CHAINS_MAX, DEPTH_MAX, Rendering, Request, Source, WINDOW_MAX_MS};
 
 /// How the command is written.
-pub const USAGE: &str = "profile [ms] [pid|all] [chains] [depth N] [source pmu|timer|tick] [folded] [-v]";
+pub const USAGE: &str =
+    "profile [ms] [pid|all] [chains] [depth N] [source pmu|timer|tick] [folded] [-v]";
 
 /// Longest part of an argument that an error repeats, in characters.
 const WORD_MAX: usize = 24;
@@ -22,7 +23,13 @@ pub struct Word(String);
 
 impl Word {
     fn new(argument: &str) -> Self {
-        let printable = |character: char| if character.is_control() { '?' } else { character };
+        let printable = |character: char| {
+            if character.is_control() {
+                '?'
+            } else {
+                character
+            }
+        };
         let mut word: String = argument.chars().take(WORD_MAX).map(printable).collect();
         if argument.chars().nth(WORD_MAX).is_some() {
             word.push_str("..");
@@ -113,7 +120,9 @@ impl Parsed {
             "depth" => {
                 let given = rest.next();
                 let wrong = || ArgumentError::Depth(given.map(Word::new));
-                let depth = given.and_then(|given| number(given, 1..=DEPTH_MAX)).ok_or_else(wrong)?;
+                let depth = given
+                    .and_then(|given| number(given, 1..=DEPTH_MAX))
+                    .ok_or_else(wrong)?;
                 once(&mut self.depth, depth, word)
             }
             "source" => {
@@ -133,7 +142,9 @@ impl Parsed {
             _ if self.pid.is_none() => {
                 let pid = match argument {
                     "all" => None,
-                    _ => Some(number(argument, 1..=u32::MAX).ok_or_else(|| ArgumentError::Pid(word()))?),
+                    _ => Some(
+                        number(argument, 1..=u32::MAX).ok_or_else(|| ArgumentError::Pid(word()))?,
+                    ),
                 };
                 self.pid = Some(pid);
                 Ok(())
@@ -155,7 +166,11 @@ impl Parsed {
             (None, None) => Rendering::Report,
         };
         // Folded stacks are read by other tools, which want all of them.
-        let chains = if self.folded.is_some() { CHAINS_MAX } else { default.chains };
+        let chains = if self.folded.is_some() {
+            CHAINS_MAX
+        } else {
+            default.chains
+        };
         Request {
             window_ms: self.window.unwrap_or(default.window_ms),
             pid: self.pid.flatten(),
@@ -179,7 +194,10 @@ pub fn is_valid(request: &Request) -> bool {
 /// A number in decimal digits alone.
 fn number<N: FromStr + PartialOrd>(argument: &str, range: RangeInclusive<N>) -> Option<N> {
     let digits = !argument.is_empty() && argument.bytes().all(|byte| byte.is_ascii_digit());
-    argument.parse().ok().filter(|number| digits && range.contains(number))
+    argument
+        .parse()
+        .ok()
+        .filter(|number| digits && range.contains(number))
 }
 
 fn source(name: &str) -> Option<Source> {
@@ -214,9 +232,26 @@ mod tests {
     fn every_argument_has_its_place_and_its_default() {
         let default = Request::default();
         assert_eq!(line(""), Ok(default));
-        assert_eq!((default.window_ms, default.chains, default.depth), (1000, 8, 8));
-        assert_eq!(line("2000 all 3"), Ok(Request { window_ms: 2000, chains: 3, ..default }));
-        assert_eq!(line("500 12"), Ok(Request { window_ms: 500, pid: Some(12), ..default }));
+        assert_eq!(
+            (default.window_ms, default.chains, default.depth),
+            (1000, 8, 8)
+        );
+        assert_eq!(
+            line("2000 all 3"),
+            Ok(Request {
+                window_ms: 2000,
+                chains: 3,
+                ..default
+            })
+        );
+        assert_eq!(
+            line("500 12"),
+            Ok(Request {
+                window_ms: 500,
+                pid: Some(12),
+                ..default
+            })
+        );
         let all = line("-v 1 7 512 depth 48 source timer").unwrap();
         let expected = Request {
             window_ms: 1,
@@ -238,15 +273,33 @@ mod tests {
         assert_eq!(refused("2001"), "window `2001`: 1 to 2000 milliseconds");
         assert_eq!(refused("x"), "window `x`: 1 to 2000 milliseconds");
         assert_eq!(refused("+5"), "window `+5`: 1 to 2000 milliseconds");
-        assert_eq!(refused("100 x"), "process `x`: a pid from 1 to 4294967295, or all");
-        assert_eq!(refused("100 4294967296"), "process `4294967296`: a pid from 1 to 4294967295, or all");
+        assert_eq!(
+            refused("100 x"),
+            "process `x`: a pid from 1 to 4294967295, or all"
+        );
+        assert_eq!(
+            refused("100 4294967296"),
+            "process `4294967296`: a pid from 1 to 4294967295, or all"
+        );
         assert_eq!(refused("100 all 0"), "chains `0`: 1 to 512");
-        assert_eq!(refused("100 all 8 source foo"), "source `foo`: pmu, timer or tick");
-        assert_eq!(refused("source"), "source: a name is missing, pmu, timer or tick");
+        assert_eq!(
+            refused("100 all 8 source foo"),
+            "source `foo`: pmu, timer or tick"
+        );
+        assert_eq!(
+            refused("source"),
+            "source: a name is missing, pmu, timer or tick"
+        );
         assert_eq!(refused("depth 49"), "depth `49`: 1 to 48 frames");
         assert_eq!(refused("-x"), "option `-x`: there is only -v");
-        assert_eq!(refused("folded folded"), "`folded` is given twice: once is enough");
-        assert_eq!(refused("1 all 2 3"), std::format!("too many arguments from `3` on: {USAGE}"));
+        assert_eq!(
+            refused("folded folded"),
+            "`folded` is given twice: once is enough"
+        );
+        assert_eq!(
+            refused("1 all 2 3"),
+            std::format!("too many arguments from `3` on: {USAGE}")
+        );
     }
 
     proptest! {

@@ -35,19 +35,34 @@ pub fn resolve(table: &Table, atlas: Atlas<'_, '_>) -> Resolved {
     let mut merged: BTreeMap<Identity, Chain> = BTreeMap::new();
     for (key, tally) in table.chains() {
         let (identity, chain) = names.chain(key, tally);
-        merged.entry(identity).and_modify(|known| merge(known, &chain)).or_insert(chain);
+        merged
+            .entry(identity)
+            .and_modify(|known| merge(known, &chain))
+            .or_insert(chain);
     }
     let mut chains: Vec<Chain> = merged.into_values().collect();
     chains.sort_by(|a, b| b.count.cmp(&a.count));
     let mut addresses: BTreeMap<(u32, u64), u64> = BTreeMap::new();
     for (place, count) in table.addresses() {
         let place = names.refreshed(place);
-        *addresses.entry((names.image(place.space), place.address)).or_default() += count;
+        *addresses
+            .entry((names.image(place.space), place.address))
+            .or_default() += count;
     }
     let addresses = addresses.into_iter();
-    let addresses =
-        addresses.map(|((image, address), count)| LeafAddress { image, address, count }).collect();
-    Resolved { strings: names.strings, images: names.images, chains, addresses }
+    let addresses = addresses
+        .map(|((image, address), count)| LeafAddress {
+            image,
+            address,
+            count,
+        })
+        .collect();
+    Resolved {
+        strings: names.strings,
+        images: names.images,
+        chains,
+        addresses,
+    }
 }
 
 /// What a reader tells chains apart by.
@@ -101,18 +116,38 @@ impl<'c, 'a> Names<'c, 'a> {
         let identity = Identity {
             image: leaf.image,
             symbol: leaf.symbol,
-            address: if leaf.symbol.is_some() { 0 } else { leaf.offset },
+            address: if leaf.symbol.is_some() {
+                0
+            } else {
+                leaf.offset
+            },
             steps: steps.clone(),
             cut: key.cut,
         };
         let (least, most) = tally.beyond;
-        let more = key.cut.then_some(More { least, most, open: tally.open });
-        (identity, Chain { count: tally.count, leaf, high, steps, more })
+        let more = key.cut.then_some(More {
+            least,
+            most,
+            open: tally.open,
+        });
+        (
+            identity,
+            Chain {
+                count: tally.count,
+                leaf,
+                high,
+                steps,
+                more,
+            },
+        )
     }
 
     fn leaf(&mut self, leaf: Leaf, tally: &Tally) -> (Frame, u64) {
         let place = match leaf {
-            Leaf::Function(space, _) => Place { space, address: tally.low },
+            Leaf::Function(space, _) => Place {
+                space,
+                address: tally.low,
+            },
             Leaf::Address(place) => self.refreshed(place),
         };
         let frame = self.frame(place, self.atlas.function(place));
@@ -131,8 +166,14 @@ impl<'c, 'a> Names<'c, 'a> {
     /// The frame of a return address: the call is what lies before it, and may be the last instruction of its function.
     fn call_site(&mut self, place: Place) -> Frame {
         let place = self.refreshed(place);
-        let call = Place { address: place.address.wrapping_sub(1), ..place };
-        let function = self.atlas.function(call).map(|(symbol, offset)| (symbol, offset + 1));
+        let call = Place {
+            address: place.address.wrapping_sub(1),
+            ..place
+        };
+        let function = self
+            .atlas
+            .function(call)
+            .map(|(symbol, offset)| (symbol, offset + 1));
         self.frame(place, function)
     }
 
@@ -141,9 +182,17 @@ impl<'c, 'a> Names<'c, 'a> {
         match function {
             Some((symbol, offset)) => {
                 let symbol = Some(self.symbol(place.space, symbol));
-                Frame { image, symbol, offset }
+                Frame {
+                    image,
+                    symbol,
+                    offset,
+                }
             }
-            None => Frame { image, symbol: None, offset: place.address },
+            None => Frame {
+                image,
+                symbol: None,
+                offset: place.address,
+            },
         }
     }
 
@@ -190,11 +239,24 @@ impl<'c, 'a> Names<'c, 'a> {
         let problem = self.atlas.problem(space);
         let problem = problem.map(|problem| self.string(problem.text().to_string()));
         let build_id = match space {
-            Space::Image(image) => self.atlas.catalog.image(image).ok().and_then(|image| image.build_id),
-            Space::Process(pid) => self.atlas.processes.get(pid).map(|process| &*process.build_id),
+            Space::Image(image) => self
+                .atlas
+                .catalog
+                .image(image)
+                .ok()
+                .and_then(|image| image.build_id),
+            Space::Process(pid) => self
+                .atlas
+                .processes
+                .get(pid)
+                .map(|process| &process.build_id[..]),
         };
         let image = self.images.len() as u32;
-        self.images.push(ImageName { name, build_id: build_id.unwrap_or_default().to_vec(), problem });
+        self.images.push(ImageName {
+            name,
+            build_id: build_id.unwrap_or_default().to_vec(),
+            problem,
+        });
         self.known_images.insert(name, image);
         image
     }

@@ -1,22 +1,27 @@
 //! One profile, from its start to its result: a state machine over a driver, with time passed in.
 //!
 //! ```text
-//! start -> Arming -> Open -> Closing -> done
-//!             |        ^ drain   ^ stop asked, or the window's end
-//!             +-> refused: some CPU did not arm
+//! start -> Arming -> Open (drained) -> Closing -> done
+//!             |                   stop asked, or the window's end
+//!             +-> Abandoning -> refused
+//!          some CPU did not arm, or stop asked
 //! ```
 //!
 //! Whoever runs it calls [`Session::poll`] when the driver signals, and when the time that the last poll named has come.
 //! The driver is not believed either: however wild its answers are, every wait ends and nothing panics.
 
+use alloc::boxed::Box;
+
 use ipc::abi::Error;
-use ipc::abi::profile::{DOMAINS_ALL, EVENT_CYCLES, EventSpec, Phase, ProfilerStatus, SampleCounters, Source};
+use ipc::abi::profile::{
+    DOMAINS_ALL, EVENT_CYCLES, EventSpec, Phase, ProfilerStatus, SampleCounters, Source,
+};
 use ipc::proto::profd::{Refusal, Request};
 
 use crate::atlas::Atlas;
 use crate::clock::Clock;
 use crate::collect::Collector;
-use crate::driver::Driver;
+use crate::driver::{Driver, Losses};
 use crate::process::Fate;
 use crate::profile::{Filter, Profile};
 use crate::request;
@@ -25,6 +30,8 @@ use crate::request;
 pub const ARM_MS: u16 = 500;
 /// How long they may take to disarm, in milliseconds.
 pub const DISARM_MS: u16 = 500;
+/// Longest time between two looks at CPUs that arm or disarm, in milliseconds.
+const SETTLE_MS: u64 = 20;
 /// Longest time between two drains, in milliseconds: a ring of the fastest source fills in about a second.
 pub const DRAIN_MS: u64 = 250;
 
@@ -36,7 +43,7 @@ pub enum Progress {
     /// Poll again when the driver signals, and at this time (nanoseconds since boot).
     Wait(u64),
     /// The profile is done, and the driver idle.
-    Done(alloc::boxed::Box<Profile>),
+    Done(Box<Profile>),
 }
 
 /// A profile that runs.
@@ -51,14 +58,16 @@ pub struct Session {
     stop_asked: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum State {
     /// CPUs begin to sample.
     Arming { deadline: u64 },
-    /// The window is open.
+    /// The window is open, until `ends` (nanoseconds since boot).
     Open { window: Window, ends: u64 },
     /// CPUs cease to sample.
     Closing { window: Window, deadline: u64 },
+    /// CPUs cease to sample, and there will be no profile.
+    Abandoning { refusal: Refusal, deadline: u64 },
 }
 
 /// The window, in TSC ticks, both ends included.
@@ -93,15 +102,32 @@ impl Session {
         }
         let before = driver.status().map_err(driver_error)?.counters;
         let collector = Collector::new(&request, driver);
-        let cycles =
-            EventSpec { event: EVENT_CYCLES, raw: 0, frequency: 0, domains: DOMAINS_ALL };
-        let source = driver.start(request.source.into(), cycles).map_err(|error| match error {
-            Error::Unsupported => Refusal::NoSource { asked: request.source },
-            error => driver_error(error),
-        })?;
-        let deadline = now.saturating_add(u64::from(ARM_MS) * MS);
-        let state = State::Arming { deadline };
-        Ok(Self { request, clock, source, before, collector, state, stop_asked: false })
+        let cycles = EventSpec {
+            event: EVENT_CYCLES,
+            raw: 0,
+            frequency: 0,
+            domains: DOMAINS_ALL,
+        };
+        let source = driver
+            .start(request.source.into(), cycles)
+            .map_err(|error| match error {
+                Error::Unsupported => Refusal::NoSource {
+                    asked: request.source,
+                },
+                error => driver_error(error),
+            })?;
+        let state = State::Arming {
+            deadline: after(now, ARM_MS),
+        };
+        Ok(Self {
+            request,
+            clock,
+            source,
+            before,
+            collector,
+            state,
+            stop_asked: false,
+        })
     }
 
     /// Asks for the window to end now; the next poll does it.
@@ -112,85 +138,118 @@ impl Session {
     /// Takes the next step. `now` is in nanoseconds since boot.
     ///
     /// # Errors
-    /// There will be no profile. The driver was told to stop.
+    /// There will be no profile, and the driver was told to stop.
     pub fn poll(
         &mut self,
         atlas: Atlas<'_, '_>,
         driver: &mut impl Driver,
         now: u64,
     ) -> Result<Progress, Refusal> {
-        let status = driver.status().map_err(|error| abandon(driver, driver_error(error)))?;
-        if let State::Arming { deadline } = self.state {
-            match self.arming(&status, now, deadline) {
-                Ok(None) => return Ok(Progress::Wait(deadline)),
-                Ok(Some(open)) => self.state = open,
-                Err(refusal) => return Err(abandon(driver, refusal)),
+        let status = match driver.status() {
+            Ok(status) => status,
+            Err(error) => {
+                // That it may fail to stop, too, changes nothing for the caller.
+                let _ = driver.stop();
+                return Err(driver_error(error));
             }
-        }
-        if let State::Open { window, ends } = self.state {
-            self.collector.drain(driver, atlas, window.opened, window.closes);
-            if !self.stop_asked && now < ends && status.phase == Phase::Open as u64 {
-                return Ok(Progress::Wait(ends.min(now.saturating_add(DRAIN_MS * MS))));
+        };
+        let open = status.phase == Phase::Open as u64;
+        let idle = status.phase == Phase::Idle as u64;
+        match self.state.clone() {
+            State::Arming { .. } if open => {
+                let (window, ends) = self.window(status.opened, now);
+                self.state = State::Open { window, ends };
+                Ok(Progress::Wait(now))
             }
-            driver.stop().map_err(driver_error)?;
-            let window = Window { stopped: now < ends, ..window };
-            let deadline = now.saturating_add(u64::from(DISARM_MS) * MS);
-            self.state = State::Closing { window, deadline };
-            return Ok(Progress::Wait(deadline));
-        }
-        if let State::Closing { window, deadline } = self.state {
-            let idle = status.phase == Phase::Idle as u64;
-            if !idle && now < deadline {
-                return Ok(Progress::Wait(deadline));
+            State::Arming { deadline } => {
+                let late = Refusal::NotArmed {
+                    cpus: status.stragglers,
+                    waited_ms: ARM_MS,
+                };
+                let refusal = if self.stop_asked {
+                    Refusal::Stopped
+                } else {
+                    late
+                };
+                if !self.stop_asked && now < deadline {
+                    return Ok(settling(now, deadline));
+                }
+                driver.stop().map_err(driver_error)?;
+                self.state = State::Abandoning {
+                    refusal,
+                    deadline: after(now, DISARM_MS),
+                };
+                Ok(settling(now, after(now, DISARM_MS)))
             }
-            let closes = window.closes.min(closed(&status, window));
-            self.collector.finish(driver, atlas, window.opened, closes);
-            let profile = self.profile(atlas, &status, Window { closes, ..window });
-            return Ok(Progress::Done(alloc::boxed::Box::new(profile)));
+            State::Open { window, ends } => {
+                self.collector
+                    .drain(driver, atlas, window.opened, window.closes);
+                if open && !self.stop_asked && now < ends {
+                    return Ok(Progress::Wait(ends.min(now.saturating_add(DRAIN_MS * MS))));
+                }
+                driver.stop().map_err(driver_error)?;
+                let deadline = after(now, DISARM_MS);
+                let window = Window {
+                    stopped: now < ends,
+                    ..window
+                };
+                self.state = State::Closing { window, deadline };
+                Ok(settling(now, deadline))
+            }
+            State::Closing { deadline, .. } | State::Abandoning { deadline, .. }
+                if !idle && now < deadline =>
+            {
+                Ok(settling(now, deadline))
+            }
+            State::Closing { window, .. } => {
+                let closes = window.closes.min(closed(&status, window));
+                self.collector.drain(driver, atlas, window.opened, closes);
+                let window = Window { closes, ..window };
+                let profile = self.profile(atlas, driver.losses(), &status, window);
+                Ok(Progress::Done(Box::new(profile)))
+            }
+            State::Abandoning { refusal, .. } => Err(refusal),
         }
-        Ok(Progress::Wait(now))
     }
 
-    /// The open state if every CPU has armed, `None` if some has not yet.
-    fn arming(
-        &self,
-        status: &ProfilerStatus,
-        now: u64,
-        deadline: u64,
-    ) -> Result<Option<State>, Refusal> {
-        if status.phase == Phase::Open as u64 {
-            let opened = status.opened;
-            let window_ms = self.request.window_ms.into();
-            let closes = opened.saturating_add(self.clock.ticks(window_ms));
-            // A driver that says it opened in the future must not keep its caller longer than the window.
-            let opened_ns = self.clock.nanoseconds(opened).min(now);
-            let ends = opened_ns.saturating_add(u64::from(window_ms) * MS);
-            return Ok(Some(State::Open { window: Window { opened, closes, stopped: false }, ends }));
-        }
-        if self.stop_asked {
-            return Err(Refusal::Stopped);
-        }
-        if now >= deadline {
-            return Err(Refusal::NotArmed { cpus: status.stragglers, waited_ms: ARM_MS });
-        }
-        Ok(None)
+    /// The window that was opened at this TSC, and when it ends in nanoseconds since boot.
+    fn window(&self, opened: u64, now: u64) -> (Window, u64) {
+        let window_ms = self.request.window_ms;
+        let closes = opened.saturating_add(self.clock.ticks(window_ms.into()));
+        // A driver that says it opened in the future must not keep its caller longer than the window.
+        let ends = after(self.clock.nanoseconds(opened).min(now), window_ms);
+        (
+            Window {
+                opened,
+                closes,
+                stopped: false,
+            },
+            ends,
+        )
     }
 
     fn profile(
         &self,
         atlas: Atlas<'_, '_>,
+        losses: Losses,
         status: &ProfilerStatus,
         window: Window,
     ) -> Profile {
         let asked_ms = u32::from(self.request.window_ms);
         let profiled_ms = if window.stopped {
-            self.clock.milliseconds(window.closes - window.opened).min(asked_ms)
+            self.clock
+                .milliseconds(window.closes - window.opened)
+                .min(asked_ms)
         } else {
             asked_ms
         };
         let filter = self.request.pid.map(|pid| Filter {
             pid,
-            name: atlas.processes.get(pid).map(|process| process.name.clone()).unwrap_or_default(),
+            name: atlas
+                .processes
+                .get(pid)
+                .map(|process| process.name.clone())
+                .unwrap_or_default(),
             fate: atlas.processes.fate(pid),
         });
         let idle = status.phase == Phase::Idle as u64;
@@ -204,7 +263,9 @@ impl Session {
             filter,
             cpus: self.collector.cpus(),
             unconfirmed: if idle { 0 } else { status.stragglers },
-            counts: self.collector.counts(&self.before, &status.counters),
+            counts: self
+                .collector
+                .counts(losses, &self.before, &status.counters),
             strings: resolved.strings,
             images: resolved.images,
             chains: resolved.chains,
@@ -215,16 +276,24 @@ impl Session {
 
 /// When stop was asked, as the driver saw it, if that makes sense.
 fn closed(status: &ProfilerStatus, window: Window) -> u64 {
-    if status.closed >= window.opened { status.closed } else { window.closes }
-}
-
-/// Stops the driver because of a refusal; that it may fail to stop changes nothing for the caller.
-fn abandon(driver: &mut impl Driver, refusal: Refusal) -> Refusal {
-    match driver.stop() {
-        Ok(()) | Err(_) => refusal,
+    if status.closed >= window.opened {
+        status.closed
+    } else {
+        window.closes
     }
 }
 
+/// Waits for CPUs to arm or disarm.
+fn settling(now: u64, deadline: u64) -> Progress {
+    Progress::Wait(deadline.min(now.saturating_add(SETTLE_MS * MS)))
+}
+
+fn after(now: u64, milliseconds: u16) -> u64 {
+    now.saturating_add(u64::from(milliseconds) * MS)
+}
+
 const fn driver_error(error: Error) -> Refusal {
-    Refusal::Driver { error: error as u64 }
+    Refusal::Driver {
+        error: error as u64,
+    }
 }

@@ -30,7 +30,10 @@ impl Shortener {
                 .chain(mark.chars())
                 .chain(name.chars().skip(length - tail))
                 .collect();
-            let whole = self.taken.entry(short.clone()).or_insert_with(|| name.to_string());
+            let whole = self
+                .taken
+                .entry(short.clone())
+                .or_insert_with(|| name.to_string());
             if whole == name {
                 return short;
             }
@@ -49,9 +52,18 @@ mod tests {
     fn the_middle_goes_and_both_ends_stay() {
         let mut shortener = Shortener::default();
         assert_eq!(shortener.fit("kernel`idle", 12), "kernel`idle");
-        assert_eq!(shortener.fit("kernel`a::very::long::path::transfer", 20), "kernel..th::transfer");
-        assert_eq!(shortener.fit("kernel`another::way::to::path::transfer", 20), "kerne..2..::transfer");
-        assert_eq!(shortener.fit("kernel`a::very::long::path::transfer", 20), "kernel..th::transfer");
+        assert_eq!(
+            shortener.fit("kernel`a::very::long::path::transfer", 20),
+            "kernel..th::transfer"
+        );
+        assert_eq!(
+            shortener.fit("kernel`another::way::to::path::transfer", 20),
+            "kerne..2..::transfer"
+        );
+        assert_eq!(
+            shortener.fit("kernel`a::very::long::path::transfer", 20),
+            "kernel..th::transfer"
+        );
     }
 
     proptest! {

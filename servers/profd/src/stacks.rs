@@ -19,7 +19,12 @@ pub fn stacks(profile: &Profile, chains: usize) -> String {
     for chain in profile.chains.iter().take(chains) {
         *counts.entry(stack(profile, chain)).or_default() += chain.count;
     }
-    let left: u64 = profile.chains.iter().skip(chains).map(|chain| chain.count).sum();
+    let left: u64 = profile
+        .chains
+        .iter()
+        .skip(chains)
+        .map(|chain| chain.count)
+        .sum();
     let left = left + profile.counts.beyond_table;
     if left > 0 {
         *counts.entry("(other chains)".into()).or_default() += left;

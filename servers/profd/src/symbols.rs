@@ -40,10 +40,22 @@ impl<'a> Symbols<'a> {
         let table = sections.symbols(LittleEndian, data, object::elf::SHT_SYMTAB)?;
         let mut found = Vec::new();
         for (index, symbol) in table.enumerate() {
-            let Some(limit) = code_limit(symbol, sections) else { continue };
+            let Some(limit) = code_limit(symbol, sections) else {
+                continue;
+            };
             // The best symbol of an address sorts first.
-            let rank = (symbol.st_type() != STT_FUNC, symbol.st_size(LittleEndian) == 0, symbol.st_bind() != STB_GLOBAL);
-            found.push((symbol.st_value(LittleEndian), rank, index.0 as u32, symbol.st_size(LittleEndian), limit));
+            let rank = (
+                symbol.st_type() != STT_FUNC,
+                symbol.st_size(LittleEndian) == 0,
+                symbol.st_bind() != STB_GLOBAL,
+            );
+            found.push((
+                symbol.st_value(LittleEndian),
+                rank,
+                index.0 as u32,
+                symbol.st_size(LittleEndian),
+                limit,
+            ));
         }
         found.sort_unstable();
         found.dedup_by_key(|&mut (start, ..)| start);
@@ -53,12 +65,22 @@ impl<'a> Symbols<'a> {
             if label && start < typed_end {
                 continue;
             }
-            let next = found.get(position + 1).map_or(limit, |&(next, ..)| next.min(limit));
-            let size = if size == 0 { next - start } else { size.min(limit - start) };
+            let next = found
+                .get(position + 1)
+                .map_or(limit, |&(next, ..)| next.min(limit));
+            let size = if size == 0 {
+                next - start
+            } else {
+                size.min(limit - start)
+            };
             if !label {
                 typed_end = start + size;
             }
-            functions.push(Function { start, size: u32::try_from(size).unwrap_or(u32::MAX), entry });
+            functions.push(Function {
+                start,
+                size: u32::try_from(size).unwrap_or(u32::MAX),
+                entry,
+            });
         }
         Ok(Self { functions, table })
     }
@@ -66,7 +88,9 @@ impl<'a> Symbols<'a> {
     /// The function that holds this address of the file, and how far into it the address is.
     #[must_use]
     pub fn find(&self, address: u64) -> Option<(SymbolId, u64)> {
-        let after = self.functions.partition_point(|function| function.start <= address);
+        let after = self
+            .functions
+            .partition_point(|function| function.start <= address);
         let index = after.checked_sub(1)?;
         let offset = address - self.functions[index].start;
         (offset < self.functions[index].size.into()).then_some((SymbolId(index as u32), offset))
@@ -102,7 +126,9 @@ impl<'a> Symbols<'a> {
 
     /// Every function: address, and size in bytes.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
-        self.functions.iter().map(|function| (function.start, function.size.into()))
+        self.functions
+            .iter()
+            .map(|function| (function.start, function.size.into()))
     }
 }
 
@@ -118,5 +144,7 @@ fn code_limit(symbol: &Sym64<LittleEndian>, sections: &SectionTable<'_, Elf>) ->
     }
     let start = section.sh_addr(LittleEndian);
     let end = start.checked_add(section.sh_size(LittleEndian))?;
-    (start..end).contains(&symbol.st_value(LittleEndian)).then_some(end)
+    (start..end)
+        .contains(&symbol.st_value(LittleEndian))
+        .then_some(end)
 }

@@ -64,9 +64,15 @@ impl<'a> Unwind<'a> {
     pub fn eh_frame(data: &'a [u8], address: u64, text: u64) -> Self {
         let mut section = EhFrame::new(data, LittleEndian);
         section.set_address_size(8);
-        let bases = BaseAddresses::default().set_eh_frame(address).set_text(text);
+        let bases = BaseAddresses::default()
+            .set_eh_frame(address)
+            .set_text(text);
         let entries = index(&section, &bases);
-        Self { section: Section::EhFrame(section), bases, entries }
+        Self {
+            section: Section::EhFrame(section),
+            bases,
+            entries,
+        }
     }
 
     /// The table in an image's `.debug_frame`.
@@ -76,7 +82,11 @@ impl<'a> Unwind<'a> {
         section.set_address_size(8);
         let bases = BaseAddresses::default();
         let entries = index(&section, &bases);
-        Self { section: Section::DebugFrame(section), bases, entries }
+        Self {
+            section: Section::DebugFrame(section),
+            bases,
+            entries,
+        }
     }
 
     /// How the return address is found when the instruction at this address of the file is the next to run.
@@ -91,7 +101,9 @@ impl<'a> Unwind<'a> {
         }
         let rule = match &self.section {
             Section::EhFrame(section) => rule(section, &self.bases, entry.offset.into(), address),
-            Section::DebugFrame(section) => rule(section, &self.bases, entry.offset.into(), address),
+            Section::DebugFrame(section) => {
+                rule(section, &self.bases, entry.offset.into(), address)
+            }
         };
         rule.unwrap_or(Rule::Unknown)
     }
@@ -102,7 +114,9 @@ fn index<'a, S: UnwindSection<Bytes<'a>>>(section: &S, bases: &BaseAddresses) ->
     let mut entries = Vec::new();
     let mut all = section.entries(bases);
     while let Ok(Some(entry)) = all.next() {
-        let CieOrFde::Fde(partial) = entry else { continue };
+        let CieOrFde::Fde(partial) = entry else {
+            continue;
+        };
         if let Ok(fde) = partial.parse(S::cie_from_offset) {
             entries.push(Entry {
                 start: fde.initial_address(),
@@ -130,9 +144,10 @@ fn rule<'a, S: UnwindSection<Bytes<'a>>>(
     Ok(match (register, row.register(X86_64::RA)) {
         (_, Some(RegisterRule::Undefined)) => Rule::Outermost,
         (X86_64::RBP, _) => Rule::FramePointer,
-        (X86_64::RSP, Some(RegisterRule::Offset(slot))) => {
-            Rule::StackPointer { frame: offset, slot: offset.saturating_add(slot) }
-        }
+        (X86_64::RSP, Some(RegisterRule::Offset(slot))) => Rule::StackPointer {
+            frame: offset,
+            slot: offset.saturating_add(slot),
+        },
         _ => Rule::Unknown,
     })
 }

@@ -1,0 +1,221 @@
+//! profd as others call it: one profile at a time, its caller parked until it is done.
+
+use alloc::vec::Vec;
+
+use ipc::abi::{Error, NEVER};
+use ipc::proto::init::{Event, Happening};
+use ipc::proto::profd::{
+    Answer, Holder, Measure, Refusal, Rendering, Request, Service, Start, Stop,
+};
+use ipc::proto::{Call, Parked, Responder, Served};
+
+use crate::atlas::Atlas;
+use crate::catalog::Catalog;
+use crate::clock::Clock;
+use crate::driver::Driver;
+use crate::encode::encode;
+use crate::process::{Process, Processes};
+use crate::profile::Profile;
+use crate::report::{Options, report};
+use crate::session::{Progress, Session};
+use crate::stacks::stacks;
+
+/// What profd needs of the system it runs on, beside the driver.
+pub trait Platform {
+    /// An owned handle.
+    type Handle;
+
+    /// Nanoseconds since boot.
+    fn now(&self) -> u64;
+
+    /// Makes a memory object that begins with these bytes, and gives a handle that can only be read through.
+    ///
+    /// # Errors
+    /// The kernel's: there is no memory.
+    fn publish(&mut self, bytes: &[u8]) -> Result<Self::Handle, Error>;
+}
+
+/// The server.
+pub struct Profd<'a, D, S, P: Responder> {
+    catalog: Catalog<'a>,
+    processes: Processes,
+    clock: Clock,
+    driver: D,
+    platform: S,
+    running: Option<Running<P>>,
+}
+
+/// The profile that runs, and who waits for it.
+struct Running<P: Responder> {
+    session: Session,
+    request: Request,
+    holder: Holder,
+    badge: u64,
+    caller: Parked<P, Measure>,
+}
+
+impl<'a, D, S, P> Profd<'a, D, S, P>
+where
+    D: Driver,
+    P: Responder,
+    S: Platform<Handle = P::Handle>,
+{
+    /// A server that knows these images and no process yet.
+    #[must_use]
+    pub const fn new(catalog: Catalog<'a>, clock: Clock, driver: D, platform: S) -> Self {
+        Self {
+            catalog,
+            processes: Processes::new(),
+            clock,
+            driver,
+            platform,
+            running: None,
+        }
+    }
+
+    /// Learns what init tells.
+    pub fn happened(&mut self, event: &Event) {
+        match &event.what {
+            Happening::Started {
+                name,
+                file,
+                build_id,
+                load_bias,
+                ..
+            } => {
+                let process = Process {
+                    name: name.as_str().into(),
+                    image: file.as_str().into(),
+                    build_id: *build_id,
+                    load_bias: *load_bias,
+                    ended: None,
+                };
+                self.processes.start(event.pid, process);
+            }
+            Happening::Ended { .. } => self.processes.end(event.pid, event.tsc),
+        }
+    }
+
+    /// Nobody holds a handle with this badge any more: a profile that was asked for through it is ended.
+    pub fn closed(&mut self, badge: u64) {
+        if let Some(running) = self
+            .running
+            .as_mut()
+            .filter(|running| running.badge == badge)
+        {
+            running.session.stop();
+        }
+    }
+
+    /// Goes on with what runs. To be called after everything that was received, and at the time that it returns.
+    pub fn poll(&mut self, responder: &mut P) -> u64 {
+        let Some(running) = &mut self.running else {
+            return NEVER;
+        };
+        let atlas = Atlas {
+            catalog: &self.catalog,
+            processes: &self.processes,
+        };
+        let outcome = match running
+            .session
+            .poll(atlas, &mut self.driver, self.platform.now())
+        {
+            Ok(Progress::Wait(until)) => return until,
+            Ok(Progress::Done(profile)) => Ok(profile),
+            Err(refusal) => Err(refusal),
+        };
+        let Some(running) = self.running.take() else {
+            return NEVER;
+        };
+        let published = outcome.and_then(|profile| self.publish(&profile, running.request));
+        // If the caller is gone, nobody misses the answer.
+        let _ = match published {
+            Ok((answer, handle)) => running.caller.answer_with(responder, &answer, [handle]),
+            Err(refusal) => running.caller.refuse(responder, &refusal),
+        };
+        NEVER
+    }
+
+    fn publish(
+        &mut self,
+        profile: &Profile,
+        request: Request,
+    ) -> Result<(Answer, P::Handle), Refusal> {
+        let mut bytes = encode(profile);
+        let text = render(profile, request);
+        let length = |bytes: usize| u32::try_from(bytes).map_err(|_| Refusal::NoMemory);
+        let answer = Answer {
+            profile: length(bytes.len())?,
+            text_start: length(bytes.len())?,
+            text: length(text.len())?,
+        };
+        bytes.extend(text);
+        let handle = self
+            .platform
+            .publish(&bytes)
+            .map_err(|_| Refusal::NoMemory)?;
+        Ok((answer, handle))
+    }
+}
+
+/// A profile's text, as the request wants it.
+fn render(profile: &Profile, request: Request) -> Vec<u8> {
+    let chains = usize::from(request.chains);
+    let text = match request.rendering {
+        Rendering::Folded => stacks(profile, chains),
+        rendering => report(
+            profile,
+            Options {
+                chains,
+                verbose: rendering == Rendering::Verbose,
+            },
+        ),
+    };
+    text.into_bytes()
+}
+
+impl<D, S, P> Service<P> for Profd<'_, D, S, P>
+where
+    D: Driver,
+    P: Responder,
+    S: Platform<Handle = P::Handle>,
+{
+    fn measure(&mut self, call: Call<'_, P, Measure>, start: Start) -> Served<Measure, P::Handle> {
+        if let Some(running) = &self.running {
+            return Err(Refusal::Busy {
+                holder: running.holder.clone(),
+            });
+        }
+        let Start { request, holder } = start;
+        let badge = call.badge();
+        let atlas = Atlas {
+            catalog: &self.catalog,
+            processes: &self.processes,
+        };
+        let now = self.platform.now();
+        let session = Session::start(request, self.clock, atlas, &mut self.driver, now)?;
+        let Ok((caller, outcome)) = call.park() else {
+            // The driver goes idle by itself; that it may fail to stop changes nothing for the caller.
+            let _ = self.driver.stop();
+            return Err(Refusal::NoMemory);
+        };
+        self.running = Some(Running {
+            session,
+            request,
+            holder,
+            badge,
+            caller,
+        });
+        Ok(outcome)
+    }
+
+    fn stop(&mut self, call: Call<'_, P, Stop>, (): ()) -> Served<Stop, P::Handle> {
+        match &mut self.running {
+            Some(running) if running.badge == call.badge() => {
+                running.session.stop();
+                Ok(call.reply(()))
+            }
+            _ => Err(Refusal::NotRunning),
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! profd on Sonde: its handles, its rings, its events, and the loop that serves.
+//!
+//! One notification carries both what the driver signals and what init does; a call, a signal and the time to go on all
+//! end the same wait.
+
+extern crate alloc;
+
+use alloc::boxed::Box;
+
+use ipc::abi::profile::{EventSpec, ProfilerStatus, Source, SourceRequest};
+use ipc::abi::startup::names;
+use ipc::abi::{Error, Handle, NEVER, Rights};
+use ipc::bootfs::{self, Bootfs};
+use ipc::proto::profd::dispatch;
+use ipc::proto::{Message, init};
+use profd::catalog::Catalog;
+use profd::clock::Clock;
+use profd::driver::{Driver, Losses};
+use profd::rings::Rings;
+use profd::service::{Platform, Profd};
+use sample_ring::{Geometry, Sample};
+use sysroot::{
+    Connection, Event, ExitCode, Mapping, OwnedHandle, Port, handle, mapping, println, record,
+    startup, syscall, time,
+};
+
+/// Bit of the notification that init signals when a process starts or ends.
+const PROCESSES: u64 = 1 << 0;
+/// Bit that the driver signals when its phase changes or a ring fills.
+const DRIVER: u64 = 1 << 1;
+
+/// Longest time that init gets for an answer, in nanoseconds: without it processes have no names, but samples are true.
+const INIT_TIMEOUT: u64 = 1_000_000_000;
+
+/// Serves until its endpoint dies.
+pub fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err((what, error)) => {
+            println!("profd: {what}: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What failed, and why.
+type Failure = (&'static str, Error);
+
+fn run() -> Result<(), Failure> {
+    let endpoint = given("serve:profd")?;
+    let profiler = given(names::PROFILER)?;
+    let notification = syscall::notification_create().map_err(|error| ("notification", error))?;
+    syscall::bind(notification, Handle::NONE).map_err(|error| ("bind", error))?;
+    syscall::profiler_notify(profiler, notification, DRIVER)
+        .map_err(|error| ("profiler_notify", error))?;
+    let rings = open_rings(profiler)?;
+    let clock = Clock::new(startup::info());
+    let driver = KernelDriver { profiler, rings };
+    let mut server = Profd::new(catalog(), clock, driver, Kernel);
+    let mut events = Events::subscribe(notification);
+    let mut port = Port::new(endpoint);
+    let mut message = Message::new();
+    let mut deadline = NEVER;
+    loop {
+        let event = port.receive(deadline, &mut message);
+        // What a sample names must be known before it is folded, and who is asked for before it is looked up.
+        if matches!(event, Event::Notified(bits) if bits & PROCESSES != 0) {
+            events.fetch(|event| server.happened(event));
+        }
+        match event {
+            Event::Call { badge } => {
+                events.fetch(|event| server.happened(event));
+                port.serve(badge, &mut message, &mut server, dispatch);
+            }
+            Event::Closed { badge } => server.closed(badge),
+            Event::Notified(_) | Event::TimedOut => {}
+            Event::Failed(error) => return Err(("receive", error)),
+        }
+        deadline = server.poll(&mut port);
+    }
+}
+
+fn given(name: &'static str) -> Result<Handle, Failure> {
+    startup::handle(name).ok_or((name, Error::NotFound))
+}
+
+/// Every image in the boot archive. A damaged archive costs the names, not the profile.
+fn catalog() -> Catalog<'static> {
+    let archive = mapping::bootfs().map(Bootfs::parse);
+    let Ok(Ok(archive)) = archive else {
+        println!("profd: the boot archive cannot be read: reports will have no symbols");
+        return Catalog::new(None);
+    };
+    let mut catalog = Catalog::new(archive.find(bootfs::KERNEL).map(|file| file.data));
+    for file in archive
+        .files()
+        .filter(|file| file.name.starts_with(bootfs::PROGRAMS))
+    {
+        catalog.add(file.name, file.data);
+    }
+    catalog
+}
+
+fn open_rings(profiler: Handle) -> Result<Rings<'static>, Failure> {
+    let (memory, bytes) =
+        syscall::profiler_rings(profiler).map_err(|error| ("profiler_rings", error))?;
+    if bytes != Geometry::KERNEL.bytes() as u64 {
+        return Err(("the rings' size", Error::Unsupported));
+    }
+    let mapping = Mapping::whole(memory).map_err(|error| ("mapping the rings", error))?;
+    // They are read for as long as profd runs.
+    let words = Box::leak(Box::new(mapping)).words();
+    Rings::open(words, Geometry::KERNEL).map_err(|_| ("the rings' header", Error::Unsupported))
+}
+
+/// The driver behind the profiler handle.
+struct KernelDriver {
+    profiler: Handle,
+    rings: Rings<'static>,
+}
+
+impl Driver for KernelDriver {
+    fn start(&mut self, source: SourceRequest, event: EventSpec) -> Result<Source, Error> {
+        let number = record::profiler_start(self.profiler, source, &[event])?;
+        Source::from_raw(number).ok_or(Error::Unsupported)
+    }
+    fn stop(&mut self) -> Result<(), Error> {
+        syscall::profiler_stop(self.profiler)
+    }
+    fn status(&mut self) -> Result<ProfilerStatus, Error> {
+        record::profiler_status(self.profiler)
+    }
+    fn skip(&mut self) {
+        self.rings.skip();
+    }
+    fn drain(&mut self, sink: &mut dyn FnMut(&Sample)) {
+        self.rings.drain(sink);
+    }
+    fn losses(&self) -> Losses {
+        self.rings.losses()
+    }
+}
+
+/// Time and memory.
+struct Kernel;
+
+impl Platform for Kernel {
+    type Handle = OwnedHandle;
+
+    fn now(&self) -> u64 {
+        time::now()
+    }
+
+    fn publish(&mut self, bytes: &[u8]) -> Result<OwnedHandle, Error> {
+        let pages = (bytes.len() as u64)
+            .div_ceil(ipc::abi::layout::PAGE_SIZE)
+            .max(1);
+        let (memory, mapping) = Mapping::create(pages)?;
+        mapping.write(0, bytes);
+        memory.duplicate(Rights::READ | Rights::TRANSFER)
+    }
+}
+
+/// What init tells of processes.
+struct Events {
+    init: Option<init::Client<Connection>>,
+    /// Position of the next event.
+    next: u64,
+}
+
+impl Events {
+    /// Asks init to signal the notification from now on; what happened before is fetched as well.
+    fn subscribe(notification: Handle) -> Self {
+        let connection = Connection::named("init").map(|init| init.timeout(INIT_TIMEOUT));
+        let mut init = connection.map(init::Client::new);
+        let told = handle::duplicate(notification, Rights::SIGNAL | Rights::TRANSFER)
+            .map(|signal| init.as_mut().map(|init| init.subscribe(&(), [signal])));
+        if !matches!(told, Ok(Some(Ok(())))) {
+            println!("profd: init tells nothing: reports will have no program names");
+        }
+        Self { init, next: 0 }
+    }
+
+    /// Fetches every event since the last time.
+    fn fetch(&mut self, mut sink: impl FnMut(&init::Event)) {
+        let Some(init) = &mut self.init else { return };
+        while let Ok(Some(event)) = init.next_event(&self.next) {
+            self.next = event.position.saturating_add(1).max(self.next + 1);
+            sink(&event);
+        }
+    }
+}
