@@ -1,2 +1,32 @@
-//! Builds, boots and tests Sonde.
-fn main() {}
+//! Builds the image, boots it in QEMU and tests it: what `run.sh` hands over to.
+#![forbid(unsafe_code)]
+
+mod build;
+mod cli;
+mod qemu;
+mod system;
+mod test;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::{Cli, Command};
+use workspace::Workspace;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result = Workspace::find().and_then(|workspace| match cli.command {
+        Command::Build => build::build(&workspace).map(|_| ExitCode::SUCCESS),
+        Command::Boot(options) => {
+            let image = build::build(&workspace)?;
+            qemu::boot(&image, &options).map(ExitCode::from)
+        }
+        Command::Test { filter } => test::run(&workspace, filter.as_deref().unwrap_or("")),
+    });
+    result.unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        ExitCode::FAILURE
+    })
+}

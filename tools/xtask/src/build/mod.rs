@@ -1,0 +1,117 @@
+//! From sources to what boots: the kernel and the boot archive.
+//!
+//! The kernel is built by an invocation of its own, because cargo unites the features that all packages of one
+//! invocation ask for, and the kernel must not get the programs' serializer.
+
+mod archive;
+mod compile;
+mod config;
+mod config_check;
+mod elf;
+mod strip;
+mod symtab;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use ipc::bootfs;
+
+use crate::workspace::Workspace;
+use archive::Archive;
+use compile::Executable;
+pub use compile::PROGRAM_PACKAGES;
+use config::SystemFile;
+
+/// What QEMU is given.
+#[derive(Clone, Debug)]
+pub struct Image {
+    /// The kernel's ELF file.
+    pub kernel: PathBuf,
+    /// The boot archive.
+    pub bootfs: PathBuf,
+}
+
+/// Builds everything that changed.
+///
+/// # Errors
+/// If `system.toml` is wrong, something does not compile, or the archive becomes too large.
+pub fn build(workspace: &Workspace) -> Result<Image> {
+    let path = workspace.root.join("system.toml");
+    let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    let system = SystemFile::parse(&text).map_err(|mistake| mistake.in_file("system.toml"))?;
+
+    let kernel = compile::kernel(workspace)?;
+    let programs = compile::programs(workspace)?;
+    let images: Vec<_> = programs.iter().map(Executable::archive_name).collect();
+    let config = system
+        .compile(&images)
+        .map_err(|mistake| mistake.in_file("system.toml"))?;
+
+    let out = workspace.target.join("image");
+    fs::create_dir_all(&out)?;
+    let mut archive = Archive::default();
+    archive.add(bootfs::SYSTEM, &postcard::to_stdvec(&config)?);
+    let kernel_elf = add(&mut archive, bootfs::KERNEL, &kernel, &out)?;
+    archive.add(
+        bootfs::KERNEL_SYMBOLS,
+        &symtab::build(&kernel_elf, "kernel")?,
+    );
+    for (program, name) in programs.iter().zip(&images) {
+        add(&mut archive, name, program, &out)?;
+    }
+    let bytes = archive.finish();
+    if bytes.len() > bootfs::SIZE_MAX {
+        bail!(
+            "the boot archive has {} bytes; {} are allowed",
+            bytes.len(),
+            bootfs::SIZE_MAX
+        );
+    }
+
+    let image = Image {
+        kernel: out.join("kernel"),
+        bootfs: out.join("bootfs"),
+    };
+    replace(&image.kernel, &strip::strip_debug(&kernel_elf)?)?;
+    replace(&image.bootfs, &bytes)?;
+    Ok(image)
+}
+
+/// Adds an executable to the archive without its debug information, and keeps the whole file by its build-id. Returns
+/// the whole file.
+fn add(archive: &mut Archive, name: &str, executable: &Executable, out: &Path) -> Result<Vec<u8>> {
+    let whole = fs::read(&executable.path)?;
+    let in_file = || executable.path.display().to_string();
+    archive.add(name, &strip::strip_debug(&whole).with_context(in_file)?);
+    keep(
+        &elf::build_id(&whole).with_context(in_file)?,
+        &executable.path,
+        out,
+    )?;
+    Ok(whole)
+}
+
+/// Keeps an unstripped file where debuggers look for it: `.build-id/ab/cdef.debug`.
+fn keep(build_id: &str, file: &Path, out: &Path) -> Result<()> {
+    let (directory, rest) = build_id.split_at(2);
+    let directory = out.join("symbols/.build-id").join(directory);
+    let kept = directory.join(format!("{rest}.debug"));
+    if !kept.exists() {
+        fs::create_dir_all(&directory)?;
+        fs::copy(file, &kept)?;
+    }
+    Ok(())
+}
+
+/// Gives a file new content in one step, so that a machine that boots meanwhile gets either; leaves it alone if it has
+/// that content.
+fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    if fs::read(path).is_ok_and(|old| old == content) {
+        return Ok(());
+    }
+    let temporary = path.with_extension(std::process::id().to_string());
+    fs::write(&temporary, content)?;
+    fs::rename(&temporary, path)
+}

@@ -1,0 +1,147 @@
+//! The command line. `run.sh` knows the names of the options and prints the usage; values are checked here.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// The whole command line; a mistake ends the process with status 2.
+#[derive(Debug, Parser)]
+#[command(name = "xtask", about = "Builds, boots and tests Sonde")]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Build the image.
+    Build,
+    /// Build, then boot with the serial line on stdin and stdout.
+    Boot(BootOptions),
+    /// Build, then pass every test.
+    Test {
+        /// Only the tests whose `suite::name` contains this.
+        filter: Option<String>,
+    },
+}
+
+/// The machine to boot on.
+#[derive(Args, Clone, Debug)]
+pub struct BootOptions {
+    /// CPUs.
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=255))]
+    pub smp: u32,
+    /// Memory in MiB.
+    #[arg(long, value_name = "MIB", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    pub mem: u32,
+    /// CPU model, in QEMU's words. The default is all that the accelerator can offer.
+    #[arg(long, value_name = "MODEL", default_value = "max")]
+    pub cpu: String,
+    /// Accelerator.
+    #[arg(long, value_enum, default_value_t = Accel::Tcg)]
+    pub accel: Accel,
+    /// Kernel command line.
+    #[arg(
+        long,
+        value_name = "STR",
+        default_value = "",
+        allow_hyphen_values = true
+    )]
+    pub cmdline: String,
+    /// Loopback UDP port that reaches the guest's remote shell. Without it, the default if that is free.
+    #[arg(long, value_name = "P", value_parser = clap::value_parser!(u16).range(1..))]
+    pub udp_port: Option<u16>,
+    /// Seconds after which the machine is stopped, with status 124.
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..))]
+    pub timeout: Option<u64>,
+    /// Wait for a debugger.
+    #[arg(long)]
+    pub gdb: bool,
+    /// Deterministic time: one nanosecond an instruction.
+    #[arg(long, conflicts_with = "accel")]
+    pub icount: bool,
+    /// More arguments for QEMU.
+    #[arg(last = true, value_name = "QEMU ARGS")]
+    pub qemu_args: Vec<String>,
+}
+
+/// What runs the guest's instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Accel {
+    /// QEMU's translator.
+    Tcg,
+    /// The host's CPU.
+    Kvm,
+}
+
+impl Default for BootOptions {
+    fn default() -> Self {
+        Self {
+            smp: 4,
+            mem: 256,
+            cpu: "max".into(),
+            accel: Accel::Tcg,
+            cmdline: String::new(),
+            udp_port: None,
+            timeout: None,
+            gdb: false,
+            icount: false,
+            qemu_args: Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn boot(arguments: &str) -> Result<BootOptions, clap::Error> {
+        let words = ["xtask", "boot"]
+            .into_iter()
+            .chain(arguments.split_whitespace());
+        match Cli::try_parse_from(words)?.command {
+            Command::Boot(options) => Ok(options),
+            other => panic!("not boot: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_default_machine_is_the_documented_one() {
+        let (parsed, default) = (boot("").unwrap(), BootOptions::default());
+        assert_eq!(format!("{parsed:?}"), format!("{default:?}"));
+        assert_eq!((parsed.smp, parsed.mem), (4, 256));
+    }
+
+    #[test]
+    fn values_are_checked() {
+        for bad in [
+            "--smp 0",
+            "--smp x",
+            "--smp 256",
+            "--mem 0",
+            "--accel hvf",
+            "--udp-port 0",
+            "--udp-port 65536",
+            "--timeout 0",
+            "--timeout -1",
+            "--icount --accel kvm",
+            "--bogus",
+            "word",
+        ] {
+            let error = boot(bad).expect_err(bad);
+            assert_eq!(error.exit_code(), 2, "{bad}");
+        }
+    }
+
+    #[test]
+    fn everything_after_two_dashes_is_for_qemu() {
+        let options = boot("--smp 2 -- -d int --smp").unwrap();
+        assert_eq!(options.qemu_args, ["-d", "int", "--smp"]);
+        assert_eq!(options.smp, 2);
+    }
+
+    #[test]
+    fn a_command_line_may_begin_with_a_dash() {
+        assert_eq!(boot("--cmdline -x").unwrap().cmdline, "-x");
+    }
+}

@@ -1,0 +1,163 @@
+//! QEMU's command line.
+//!
+//! - `-nodefaults`: only what is named here exists. `-no-reboot`: a triple fault ends QEMU instead of looping.
+//! - The CPU model `max` is all that the accelerator can offer: everything TCG emulates (SMEP, SMAP, UMIP, NX, 1 GiB pages),
+//!   or under KVM the host's CPU. Named models under TCG warn about what it lacks, on stderr.
+//! - The network card needs no boot ROM, so it needs no package that has one.
+
+use std::env;
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::build::Image;
+use crate::cli::{Accel, BootOptions};
+
+/// UDP port of the remote shell, in the guest and, unless another is asked for, on the host: SOND on a telephone.
+pub const REMOTE_SHELL_PORT: u16 = 7663;
+/// Where a debugger connects.
+const GDB: &str = "tcp:127.0.0.1:1234";
+
+/// Where the guest's serial line goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Serial {
+    /// A terminal in raw mode; Ctrl-A X ends QEMU.
+    Terminal,
+    /// Stdin and stdout, byte for byte.
+    Pipes,
+}
+
+/// What reaches the guest's network from the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Network {
+    /// Nothing.
+    Closed,
+    /// The remote shell, by this UDP port of the loopback interface.
+    Forward(u16),
+}
+
+/// Everything that QEMU's command line depends on.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    /// What was asked for.
+    pub options: BootOptions,
+    /// Where the serial line goes.
+    pub serial: Serial,
+    /// What the host can reach.
+    pub network: Network,
+}
+
+impl Machine {
+    /// The command that boots an image; its standard streams are those of this process until changed.
+    #[must_use]
+    pub fn command(&self, image: &Image) -> Command {
+        let options = &self.options;
+        let mut qemu = qemu();
+        qemu.args([
+            "-machine",
+            "pc",
+            "-nodefaults",
+            "-no-user-config",
+            "-display",
+            "none",
+            "-no-reboot",
+        ]);
+        qemu.args(["-accel", accel(options), "-cpu", &options.cpu]);
+        qemu.arg("-smp").arg(options.smp.to_string());
+        qemu.arg("-m").arg(format!("{}M", options.mem));
+        qemu.arg("-kernel").arg(&image.kernel);
+        qemu.arg("-initrd").arg(&image.bootfs);
+        qemu.args(["-append", &options.cmdline]);
+        qemu.args(["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]);
+        qemu.args(match self.serial {
+            Serial::Terminal => ["-serial", "mon:stdio"],
+            Serial::Pipes => ["-serial", "stdio"],
+        });
+        qemu.arg("-netdev").arg(match self.network {
+            Network::Closed => "user,id=net".to_owned(),
+            Network::Forward(port) => {
+                format!("user,id=net,hostfwd=udp:127.0.0.1:{port}-:{REMOTE_SHELL_PORT}")
+            }
+        });
+        qemu.args(["-device", "virtio-net-pci,netdev=net,romfile="]);
+        if options.icount {
+            qemu.args(["-icount", "shift=0,sleep=off"]);
+        }
+        if options.gdb {
+            qemu.args(["-S", "-gdb", GDB]);
+        }
+        qemu.args(&options.qemu_args);
+        qemu
+    }
+}
+
+/// Deterministic time needs one thread for all CPUs.
+const fn accel(options: &BootOptions) -> &'static str {
+    match (options.accel, options.icount) {
+        (Accel::Kvm, _) => "kvm",
+        (Accel::Tcg, true) => "tcg,thread=single",
+        (Accel::Tcg, false) => "tcg,thread=multi",
+    }
+}
+
+/// QEMU, by the name that the environment gives it, in the directory that `run.sh` was called from.
+pub fn qemu() -> Command {
+    let name = env::var_os("QEMU").filter(|name| !name.is_empty());
+    let mut qemu = Command::new(name.unwrap_or_else(|| "qemu-system-x86_64".into()));
+    if let Some(directory) = env::var_os("SONDE_INVOKED_FROM") {
+        qemu.current_dir(PathBuf::from(directory));
+    }
+    qemu
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(options: BootOptions, network: Network) -> String {
+        let machine = Machine {
+            options,
+            serial: Serial::Pipes,
+            network,
+        };
+        let image = Image {
+            kernel: "/k".into(),
+            bootfs: "/b".into(),
+        };
+        let command = machine.command(&image);
+        let words = command
+            .get_args()
+            .map(|word| word.to_string_lossy().into_owned());
+        words.collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn the_port_is_forwarded_from_loopback_only() {
+        let line = line(BootOptions::default(), Network::Forward(9000));
+        assert!(line.contains("hostfwd=udp:127.0.0.1:9000-:7663 "), "{line}");
+        assert_eq!(line.matches("hostfwd").count(), 1);
+    }
+
+    #[test]
+    fn options_reach_qemu_and_its_own_arguments_come_last() {
+        let options = BootOptions {
+            smp: 2,
+            mem: 64,
+            cmdline: "a b".into(),
+            icount: true,
+            qemu_args: vec!["-d".into(), "int".into()],
+            ..BootOptions::default()
+        };
+        let line = line(options, Network::Closed);
+        for part in [
+            "-smp 2 ",
+            "-m 64M ",
+            "-append a b ",
+            "-accel tcg,thread=single ",
+            "-icount shift=0,sleep=off ",
+        ] {
+            assert!(line.contains(part), "{part}: {line}");
+        }
+        assert!(line.ends_with("-d int"), "{line}");
+        assert!(!line.contains("hostfwd"), "{line}");
+    }
+}

@@ -1,0 +1,202 @@
+//! The suites `host` and `loom`: the tests inside the crates, each counted and selected by its own name,
+//! `host::crate::path::of::test`.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result, bail};
+use serde::Deserialize;
+
+use super::{Context, Outcome, Report};
+
+/// Everything that runs on the host.
+///
+/// # Errors
+/// If something does not compile.
+pub fn host(context: &Context<'_>) -> Result<Report> {
+    let mut cargo = context.workspace.cargo("test");
+    cargo.arg("--workspace");
+    let mut report = run(context, cargo)?;
+    if context.wants("doctests") {
+        let mut cargo = context.workspace.cargo("test");
+        cargo.args(["--quiet", "--workspace", "--doc"]);
+        let output = cargo.output()?;
+        let text = || {
+            String::from_utf8_lossy(&[output.stdout.clone(), output.stderr.clone()].concat())
+                .into_owned()
+        };
+        report.outcomes.push(Outcome {
+            name: "doctests".into(),
+            failure: (!output.status.success()).then(text),
+        });
+    }
+    Ok(report)
+}
+
+/// The sample ring in every order that threads can run in. Loom replaces the atomics, so this is a build of its own.
+///
+/// # Errors
+/// If it does not compile.
+pub fn loom(context: &Context<'_>) -> Result<Report> {
+    let mut cargo = context.workspace.cargo("test");
+    cargo.args(["--release", "--package", "sample-ring", "--lib"]);
+    cargo.env("RUSTFLAGS", "--cfg loom");
+    cargo.env("CARGO_TARGET_DIR", context.workspace.target.join("loom"));
+    run(context, cargo)
+}
+
+/// One message of cargo about something it made.
+#[derive(Deserialize)]
+struct Message {
+    executable: Option<PathBuf>,
+    manifest_path: Option<PathBuf>,
+    target: Option<Target>,
+    profile: Option<Profile>,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct Profile {
+    test: bool,
+}
+
+/// Builds the test programs of a `cargo test` command, then runs those of their tests that are wanted.
+fn run(context: &Context<'_>, mut cargo: Command) -> Result<Report> {
+    cargo.args(["--no-run", "--message-format=json-render-diagnostics"]);
+    let output = cargo
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cannot run cargo")?;
+    if !output.status.success() {
+        bail!("the tests do not compile");
+    }
+    let mut report = Report::default();
+    for line in String::from_utf8(output.stdout)?.lines() {
+        let message: Message = serde_json::from_str(line).context("cargo's messages")?;
+        let is_test = message.profile.is_some_and(|profile| profile.test);
+        let (Some(program), Some(manifest), Some(target), true) = (
+            message.executable,
+            message.manifest_path,
+            message.target,
+            is_test,
+        ) else {
+            continue;
+        };
+        let directory = manifest.parent().context("a manifest is in no directory")?;
+        report
+            .outcomes
+            .extend(run_program(context, &program, directory, &target.name)?);
+    }
+    Ok(report)
+}
+
+/// Runs the wanted tests of one test program.
+fn run_program(
+    context: &Context<'_>,
+    program: &Path,
+    directory: &Path,
+    krate: &str,
+) -> Result<Vec<Outcome>> {
+    let mut list = Command::new(program);
+    let list = list
+        .current_dir(directory)
+        .args(["--list", "--format=terse"])
+        .output()?;
+    let list = String::from_utf8(list.stdout)?;
+    let full_name = |test: &str| format!("{krate}::{test}");
+    let wanted: Vec<&str> = list
+        .lines()
+        .filter_map(|line| line.strip_suffix(": test"))
+        .filter(|test| context.wants(&full_name(test)))
+        .collect();
+    if wanted.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut tests = Command::new(program);
+    let output = tests
+        .current_dir(directory)
+        .arg("--exact")
+        .args(&wanted)
+        .output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let outcomes = wanted.into_iter().filter_map(|test| {
+        let failure = match result_of(&text, test) {
+            Some("ok") => None,
+            Some("ignored") => return None,
+            Some(_) => Some(output_of(&text, test).to_owned()),
+            None => Some(format!(
+                "did not report; the program ended with {}\n{}",
+                output.status,
+                String::from_utf8_lossy(&output.stderr)
+            )),
+        };
+        let name = full_name(test);
+        Some(Outcome { name, failure })
+    });
+    Ok(outcomes.collect())
+}
+
+/// The word after `test NAME ... `.
+fn result_of<'a>(text: &'a str, test: &str) -> Option<&'a str> {
+    text.lines().find_map(|line| {
+        let rest = line.strip_prefix("test ")?.strip_prefix(test)?;
+        let rest = rest.strip_prefix(" - should panic").unwrap_or(rest);
+        rest.strip_prefix(" ... ")?.split([',', ' ']).next()
+    })
+}
+
+/// What a failed test printed.
+fn output_of<'a>(text: &'a str, test: &str) -> &'a str {
+    let heading = format!("---- {test} stdout ----\n");
+    let Some(at) = text.find(&heading) else {
+        return "it printed nothing";
+    };
+    let body = &text[at + heading.len()..];
+    let end = body.find("\n---- ").or_else(|| body.find("\nfailures:\n"));
+    body[..end.unwrap_or(body.len())].trim_end()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "\
+running 3 tests
+test a::good ... ok
+test a::bad ... FAILED
+test a::loud - should panic ... ok
+test a::slow ... ignored, takes an hour
+
+failures:
+
+---- a::bad stdout ----
+first line
+second line
+
+---- a::other stdout ----
+else
+
+failures:
+    a::bad
+";
+
+    #[test]
+    fn results_are_read() {
+        assert_eq!(result_of(TEXT, "a::good"), Some("ok"));
+        assert_eq!(result_of(TEXT, "a::bad"), Some("FAILED"));
+        assert_eq!(result_of(TEXT, "a::loud"), Some("ok"));
+        assert_eq!(result_of(TEXT, "a::slow"), Some("ignored"));
+        assert_eq!(result_of(TEXT, "a::goo"), None);
+    }
+
+    #[test]
+    fn output_of_a_failed_test_is_its_own() {
+        assert_eq!(output_of(TEXT, "a::bad"), "first line\nsecond line");
+        assert_eq!(output_of(TEXT, "a::other"), "else");
+        assert_eq!(output_of(TEXT, "a::good"), "it printed nothing");
+    }
+}

@@ -1,0 +1,156 @@
+//! `run.sh boot` with a QEMU that only pretends: what it is told, what passes through, and what each end means.
+
+use std::fs;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::ensure;
+
+use crate::test::{Case, Context, Verdict};
+
+use super::{Toolbox, expect_status, output, run_sh};
+
+/// The tests.
+pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
+    vec![
+        Case::new("serial_alone_is_on_stdout", || serial(context)),
+        Case::new("only_a_power_off_is_success", || statuses(context)),
+        Case::new("options_reach_qemu", || options(context)),
+        Case::new("the_time_ends_a_machine_that_hangs", || timeout(context)),
+        Case::new("a_signal_ends_the_machine_too", || signal(context)),
+        Case::new("kvm_that_aborts_is_replaced", || kvm(context)),
+    ]
+}
+
+/// `run.sh` with this script for QEMU.
+fn boot(
+    context: &Context<'_>,
+    tools: &Toolbox,
+    qemu: &str,
+    arguments: &[&str],
+) -> anyhow::Result<Command> {
+    context.image()?;
+    let mut command = run_sh(context.workspace, arguments);
+    command.env("QEMU", tools.pretend("qemu", qemu)?);
+    Ok(command)
+}
+
+fn serial(context: &Context<'_>) -> Verdict {
+    let tools = Toolbox::new(context.workspace, "serial")?;
+    let mut command = boot(context, &tools, "printf 'boot> '; cat; exit 33", &[])?;
+    let input = b"typed \x00\x03\xff\n";
+    let result = output(&mut command, input)?;
+    expect_status(&result, 0)?;
+    ensure!(
+        result.stdout == [b"boot> ", &input[..]].concat(),
+        "{:?}",
+        String::from_utf8_lossy(&result.stdout)
+    );
+    Ok(())
+}
+
+fn statuses(context: &Context<'_>) -> Verdict {
+    let tools = Toolbox::new(context.workspace, "statuses")?;
+    for (qemu, status, says) in [
+        ("exit 33", 0, ""),
+        ("exit 35", 35, "after an error"),
+        ("exit 0", 1, "triple fault"),
+        ("exit 1", 1, ""),
+        ("kill -9 $$", 1, "signal 9"),
+    ] {
+        let result = output(&mut boot(context, &tools, qemu, &["boot"])?, b"")?;
+        expect_status(&result, status)?;
+        let stderr = String::from_utf8_lossy(&result.stderr);
+        ensure!(stderr.contains(says), "{qemu}: {stderr}");
+    }
+    Ok(())
+}
+
+fn options(context: &Context<'_>) -> Verdict {
+    let tools = Toolbox::new(context.workspace, "options")?;
+    let qemu = "for word; do echo \"$word\"; done; exit 33";
+    let arguments = [
+        "--smp",
+        "3",
+        "--mem",
+        "77",
+        "--cmdline",
+        "a  b",
+        "--icount",
+        "--udp-port",
+        "4000",
+        "--gdb",
+        "--",
+        "-x y",
+    ];
+    let result = output(&mut boot(context, &tools, qemu, &arguments)?, b"")?;
+    expect_status(&result, 0)?;
+    let words = String::from_utf8(result.stdout)?;
+    for expected in [
+        "-smp\n3\n",
+        "-m\n77M\n",
+        "-append\na  b\n",
+        "-icount\nshift=0,sleep=off\n",
+        "user,id=net,hostfwd=udp:127.0.0.1:4000-:7663\n",
+        "-gdb\ntcp:127.0.0.1:1234\n",
+    ] {
+        ensure!(words.contains(expected), "no {expected:?} in:\n{words}");
+    }
+    ensure!(words.ends_with("\n-x y\n"), "{words}");
+    Ok(())
+}
+
+fn timeout(context: &Context<'_>) -> Verdict {
+    let tools = Toolbox::new(context.workspace, "timeout")?;
+    let pid = tools.file("pid");
+    let qemu = format!("echo $$ > {}; echo here; exec sleep 600", pid.display());
+    let start = Instant::now();
+    let result = output(&mut boot(context, &tools, &qemu, &["--timeout", "1"])?, b"")?;
+    expect_status(&result, 124)?;
+    ensure!(
+        result.stdout == b"here\n",
+        "{:?}",
+        String::from_utf8_lossy(&result.stdout)
+    );
+    ensure!(
+        start.elapsed() < Duration::from_secs(300),
+        "it waited for the machine"
+    );
+    ensure!(
+        !is_alive(fs::read_to_string(pid)?.trim()),
+        "the machine still runs"
+    );
+    Ok(())
+}
+
+fn signal(context: &Context<'_>) -> Verdict {
+    let tools = Toolbox::new(context.workspace, "signal")?;
+    let pid = tools.file("pid");
+    // It kills its parent, as a script that gives up on `run.sh` would.
+    let qemu = format!(
+        "echo $$ > {}; kill -TERM $PPID; exec sleep 600",
+        pid.display()
+    );
+    let result = output(&mut boot(context, &tools, &qemu, &[])?, b"")?;
+    expect_status(&result, 128 + 15)?;
+    ensure!(
+        !is_alive(fs::read_to_string(pid)?.trim()),
+        "the machine still runs"
+    );
+    Ok(())
+}
+
+fn kvm(context: &Context<'_>) -> Verdict {
+    let tools = Toolbox::new(context.workspace, "kvm")?;
+    let qemu =
+        "case \"$*\" in *'-accel kvm'*) kill -6 $$ ;; *'-accel tcg'*) exit 33 ;; esac; exit 1";
+    let result = output(&mut boot(context, &tools, qemu, &["--accel", "kvm"])?, b"")?;
+    expect_status(&result, 0)?;
+    let stderr = String::from_utf8_lossy(&result.stderr);
+    ensure!(stderr.contains("KVM cannot be used here"), "{stderr}");
+    Ok(())
+}
+
+fn is_alive(pid: &str) -> bool {
+    fs::exists(format!("/proc/{pid}")).unwrap_or(true)
+}
