@@ -146,13 +146,13 @@ impl<'a> Reader<'a> {
     }
 
     /// Copies record `sequence`, which is at or below the head, out of its slot.
-    fn copy(&self, sequence: u64) -> Copied {
+    fn copy(&self, sequence: u64) -> Result<[u64; SLOT_WORDS], Miss> {
         let first = self.geometry.slot(sequence);
         let slot = &self.words[first..first + self.geometry.slot_words()];
         let found = slot[0].load(Ordering::Relaxed);
         fence(Ordering::Acquire);
         if found != sequence {
-            return self.explain(sequence, found);
+            return Err(self.explain(sequence, found));
         }
         let mut words = [0; SLOT_WORDS];
         words[0] = sequence;
@@ -164,27 +164,28 @@ impl<'a> Reader<'a> {
         // No payload load may be satisfied after the second look.
         fence(Ordering::Acquire);
         match slot[0].load(Ordering::Relaxed) {
-            again if again == sequence => Copied::Whole(words),
-            again => self.explain(sequence, again),
+            again if again == sequence => Ok(words),
+            again => Err(self.explain(sequence, again)),
         }
     }
 
     /// What it means that the slot of record `sequence` shows `found`: 0 while a later record is written over it, or that
     /// record's sequence, a whole number of rounds later.
-    const fn explain(&self, sequence: u64, found: u64) -> Copied {
+    const fn explain(&self, sequence: u64, found: u64) -> Miss {
         let rounds = found.wrapping_sub(sequence) & (self.geometry.records() as u64 - 1);
         if found == 0 || (found > sequence && rounds == 0) {
-            Copied::Overwritten
+            Miss::Overwritten
         } else {
-            Copied::Impossible(found)
+            Miss::Impossible(found)
         }
     }
 }
 
-/// What a slot gave.
-enum Copied {
-    Whole([u64; SLOT_WORDS]),
+/// Why a slot did not give its record.
+enum Miss {
+    /// A later one is, or is being, written over it.
     Overwritten,
+    /// It holds what cannot be there.
     Impossible(u64),
 }
 
@@ -203,9 +204,9 @@ impl Drain<'_, '_> {
             let copied = self.reader.copy(sequence);
             self.reader.position = sequence;
             match copied {
-                Copied::Whole(words) => return Some(Ok(words)),
-                Copied::Overwritten => self.reader.counts.lost += 1,
-                Copied::Impossible(found) => {
+                Ok(words) => return Some(Ok(words)),
+                Err(Miss::Overwritten) => self.reader.counts.lost += 1,
+                Err(Miss::Impossible(found)) => {
                     self.reader.counts.damaged += 1;
                     return Some(Err(RingError::BadSequence {
                         expected: sequence,

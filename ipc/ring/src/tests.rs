@@ -61,18 +61,18 @@ fn a_slot_takes_what_it_has_room_for_and_gives_back() {
     let words = memory(SMALL);
     let writer = Writer::format(&words, SMALL).unwrap();
     let mut slot = writer.begin();
-    assert_eq!((slot.len(), slot.room()), (2, SLOT_WORDS - 2));
+    assert_eq!((slot.used(), slot.room()), (2, SLOT_WORDS - 2));
     while slot.room() > 0 {
         assert!(slot.push(1));
     }
     assert!(!slot.push(1));
     slot.rewind(9);
-    assert_eq!(slot.len(), 9);
+    assert_eq!(slot.used(), 9);
     slot.rewind(40);
     slot.rewind(10);
-    assert_eq!(slot.len(), 9, "rewinding never goes forward");
+    assert_eq!(slot.used(), 9, "rewinding never goes forward");
     slot.rewind(0);
-    assert_eq!(slot.len(), 2);
+    assert_eq!(slot.used(), 2);
 }
 
 #[test]

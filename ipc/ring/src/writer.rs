@@ -59,7 +59,7 @@ impl<'a> Writer<'a> {
             head: &self.words[WORD_HEAD],
             written: &self.written,
             sequence,
-            len: Slot::FIRST,
+            used: Slot::FIRST,
         }
     }
 }
@@ -71,7 +71,7 @@ pub struct Slot<'a> {
     head: &'a AtomicU64,
     written: &'a AtomicU64,
     sequence: u64,
-    len: usize,
+    used: usize,
 }
 
 impl Slot<'_> {
@@ -81,26 +81,26 @@ impl Slot<'_> {
     /// Appends a word. False if the slot is full; the word is then not in the record.
     #[must_use]
     pub fn push(&mut self, word: u64) -> bool {
-        let Some(place) = self.words.get(self.len) else {
+        let Some(place) = self.words.get(self.used) else {
             return false;
         };
         place.store(word, Ordering::Relaxed);
-        self.len += 1;
+        self.used += 1;
         true
     }
     /// Words of the record so far, sequence and header included.
     #[must_use]
-    pub const fn len(&self) -> usize {
-        self.len
+    pub const fn used(&self) -> usize {
+        self.used
     }
     /// Words still free.
     #[must_use]
     pub const fn room(&self) -> usize {
-        self.words.len() - self.len
+        self.words.len() - self.used
     }
-    /// Takes back what was appended since [`Slot::len`] was `len`.
-    pub fn rewind(&mut self, len: usize) {
-        self.len = len.clamp(Self::FIRST, self.len);
+    /// Takes back what was appended since [`Slot::used`] was `used`.
+    pub fn rewind(&mut self, used: usize) {
+        self.used = used.clamp(Self::FIRST, self.used);
     }
     /// Makes the record visible, under this header word.
     pub fn publish(self, header: u64) {

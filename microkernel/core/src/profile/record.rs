@@ -1,0 +1,125 @@
+//! One record: what was interrupted, the top of its stack, and its call chain.
+//!
+//! Part of the sampling path; its rules are in [`super`]. The layout is [`ipc::abi::profile`]'s.
+
+use super::chain::{Findings, client_parts, first_part};
+use super::interrupted::Interrupted;
+use super::layout::{KernelMap, Span};
+use super::machine::Machine;
+use super::stack::{KernelStack, UserStack};
+use super::threads::{ThreadView, Threads};
+use super::walk::Stack;
+use crate::base::addr::Tsc;
+use crate::base::cpu::CpuId;
+use ipc::abi::profile::{
+    FIXED_WORDS, Header, KIND_SAMPLE, LAYOUT_VERSION, SLOT_WORDS, STACK_WORDS, flags,
+};
+use sample_ring::Slot;
+
+/// What a sample stands for until there are sources that can say: one event.
+const WEIGHT: u64 = 1;
+/// The one event there is: the first of the specifications given to start.
+const EVENT: u8 = 0;
+
+// The first part always fits, and a client behind it.
+const _: () =
+    assert!(FIXED_WORDS + STACK_WORDS + ipc::abi::profile::FIRST_FRAMES + 6 <= SLOT_WORDS);
+
+/// The CPU that is sampled, and what its kernel looks like.
+#[derive(Debug)]
+pub(super) struct Place<'a, M> {
+    pub cpu: CpuId,
+    pub machine: &'a M,
+    pub map: &'a KernelMap,
+    pub stacks: &'a [Span],
+}
+
+/// Fills a slot with a record of what was interrupted at `now`, and publishes it.
+pub(super) fn write<M: Machine, T: Threads>(
+    mut slot: Slot<'_>,
+    place: &Place<'_, M>,
+    now: Tsc,
+    at: &Interrupted,
+    threads: &T,
+) -> Findings {
+    let mut findings = Findings::default();
+    let current = threads.current();
+    let thread = current.and_then(|current| threads.view(current));
+    let (pid, tid, image) = thread.map_or((0, 0, 0), |t| (t.pid, t.tid, t.image));
+    let fixed = [
+        now.0,
+        u64::from(pid) | u64::from(tid) << 32,
+        u64::from(image) | WEIGHT << 32,
+        at.rsp,
+        at.rbp,
+    ];
+    let fits = fixed.map(|word| slot.push(word)) == [true; 5];
+    let stack = stack_words(&mut slot, place, at, thread.as_ref());
+    let tagged = slot.used();
+    let kernel = (place.machine, place.map, place.stacks);
+    first_part(&mut slot, &mut findings, at, thread.as_ref(), kernel);
+    if let Some(server) = current {
+        client_parts(&mut slot, &mut findings, place.machine, threads, server);
+    }
+    findings.truncated |= !fits;
+    let header = Header {
+        version: LAYOUT_VERSION,
+        kind: KIND_SAMPLE,
+        cpu: place.cpu.0,
+        event: EVENT,
+        flags: findings.flags() | context_flags(at),
+        stack,
+        counters: 0,
+        tagged: (slot.used() - tagged) as u8,
+    };
+    slot.publish(header.pack());
+    findings
+}
+
+const fn context_flags(at: &Interrupted) -> u16 {
+    let mut bits = 0;
+    if !at.user {
+        bits |= flags::KERNEL;
+    }
+    if at.interrupts_off() {
+        bits |= flags::INTERRUPTS_OFF;
+    }
+    if at.idle {
+        bits |= flags::IDLE;
+    }
+    bits
+}
+
+/// Copies up to [`STACK_WORDS`] words from the interrupted RSP upwards, and says how many there were: with them and the
+/// unwind tables, `profd` finds the caller of a function whose frame is not there yet, or no more.
+fn stack_words<M: Machine>(
+    slot: &mut Slot<'_>,
+    place: &Place<'_, M>,
+    at: &Interrupted,
+    thread: Option<&ThreadView<'_>>,
+) -> u8 {
+    if at.user {
+        thread.map_or(0, |thread| {
+            copy(
+                slot,
+                &mut UserStack::new(place.machine, thread.root),
+                at.rsp,
+            )
+        })
+    } else {
+        KernelStack::of(place.machine, place.map, place.stacks, at.rsp)
+            .map_or(0, |mut stack| copy(slot, &mut stack, at.rsp))
+    }
+}
+
+fn copy<S: Stack>(slot: &mut Slot<'_>, stack: &mut S, rsp: u64) -> u8 {
+    let mut copied = 0;
+    for index in 0..STACK_WORDS as u64 {
+        let word = rsp.checked_add(index * 8).and_then(|at| stack.word(at));
+        match word {
+            Some(word) if slot.push(word) => copied += 1,
+            _ => break,
+        }
+    }
+    copied
+}

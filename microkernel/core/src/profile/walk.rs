@@ -1,0 +1,84 @@
+//! The frame-pointer walk: from RBP to the caller's RBP and return address, again and again, believing nothing.
+//!
+//! Part of the sampling path; its rules are in [`super`]. With frame pointers forced in every image, `[rbp]` is the caller's
+//! RBP and `[rbp + 8]` the return address (System V ABI for AMD64, section 3.2.2). Outermost frames have RBP 0, which is
+//! how threads start.
+
+/// Bytes of a frame's two words: the caller's RBP and the return address.
+pub(super) const FRAME_BYTES: u64 = 16;
+
+/// How a walk ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// At the outermost frame.
+    Complete,
+    /// At the limit; there are more frames.
+    Truncated,
+    /// At a frame pointer or return address that cannot be one.
+    Cut,
+    /// At a frame that is not mapped, or not for the program.
+    Unmapped,
+}
+
+/// What a return address is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Caller {
+    /// A caller; the walk goes on from its frame.
+    Inner,
+    /// A caller whose own frame is not to be walked: it ends the chain.
+    Outermost,
+    /// No caller.
+    Absurd,
+}
+
+/// A stack that can be walked.
+pub trait Stack {
+    /// Whether a frame at this 8-byte aligned address would lie in the stack's range with both of its words.
+    fn holds(&self, frame: u64) -> bool;
+    /// The word at an 8-byte aligned address; `None` if it cannot be read.
+    fn word(&mut self, at: u64) -> Option<u64>;
+    /// What this return address is worth.
+    fn caller(&self, address: u64) -> Caller;
+}
+
+/// Walks from `rbp` outwards and gives each return address to `push`, at most `limit` of them. Frames lie at or above `rsp`
+/// and each above the one before, so there is no way round in a circle.
+pub fn follow<S: Stack>(
+    stack: &mut S,
+    rsp: u64,
+    rbp: u64,
+    limit: usize,
+    mut push: impl FnMut(u64),
+) -> End {
+    let (mut floor, mut frame) = (rsp, rbp);
+    for _ in 0..limit {
+        if frame == 0 {
+            return End::Complete;
+        }
+        if frame < floor || !frame.is_multiple_of(8) || !stack.holds(frame) {
+            return End::Cut;
+        }
+        let (Some(outer), Some(address)) = (stack.word(frame), stack.word(frame + 8)) else {
+            return End::Unmapped;
+        };
+        if address == 0 {
+            return End::Complete;
+        }
+        match stack.caller(address) {
+            Caller::Inner => push(address),
+            Caller::Outermost => {
+                push(address);
+                return End::Complete;
+            }
+            Caller::Absurd => return End::Cut,
+        }
+        // `holds` saw that both words are there, so this does not overflow.
+        floor = frame + FRAME_BYTES;
+        frame = outer;
+    }
+    if frame == 0 {
+        End::Complete
+    } else {
+        End::Truncated
+    }
+}
