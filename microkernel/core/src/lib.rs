@@ -7,11 +7,22 @@
 #![forbid(unsafe_code)]
 
 pub mod apic;
+pub mod authority;
 pub mod base;
 pub mod boot;
+pub mod calls;
 pub mod elf;
+pub mod handles;
 pub mod hardware;
+pub mod interrupts;
+pub mod ipc;
+pub mod kernel;
+pub mod life;
 pub mod log;
 pub mod mem;
+pub mod object;
 pub mod profile;
+pub mod sched;
+pub mod space;
 pub mod timers;
+pub mod work;

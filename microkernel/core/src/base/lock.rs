@@ -31,6 +31,8 @@ pub mod rank {
     pub const WORK: u8 = 11;
     /// The profiling driver's control.
     pub const PROFILER: u8 = 12;
+    /// Whom the profiling driver wakes.
+    pub const WATCHER: u8 = 16;
     /// The free list of a pool.
     pub const POOL: u8 = 13;
     /// The frame allocator.

@@ -172,6 +172,13 @@ impl<T> Pool<T> {
         })
     }
 
+    /// Slots in all.
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "slots are never none; whether they are in use is `usage`")]
+    pub const fn len(&self) -> u32 {
+        self.slots.len() as u32
+    }
+
     /// Slots in use, and slots in all.
     pub fn usage(&self, cpu: &Cpu) -> (u32, u32) {
         (self.free.lock(cpu).used, self.slots.len() as u32)

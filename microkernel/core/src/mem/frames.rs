@@ -49,6 +49,19 @@ pub struct Usage {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Search(u32);
 
+impl Search {
+    /// As a number, to be kept while the caller restarts.
+    #[must_use]
+    pub const fn raw(self) -> u32 {
+        self.0
+    }
+    /// From the number that [`Search::raw`] gave.
+    #[must_use]
+    pub const fn from_raw(raw: u32) -> Self {
+        Self(raw)
+    }
+}
+
 /// What one step of a search found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Run {

@@ -1,0 +1,326 @@
+//! Handles and the counts behind them: looking up, putting in, copying, letting go.
+
+use crate::base::cpu::Cpu;
+use crate::base::pool::Ref;
+use crate::calls::Caller;
+use crate::handles::{CHUNK_ENTRIES, CHUNKS_MAX, Grant};
+use crate::hardware::Hardware;
+use crate::kernel::{CpuState, Kernel};
+use crate::object::process::Counted;
+use crate::object::thread::State;
+use crate::object::{Badge, Endpoint, Object, Process};
+use crate::work::Item;
+use core::sync::atomic::{AtomicU32, Ordering::AcqRel, Ordering::Relaxed};
+use ipc::abi::{Delivery, Error, Handle, Rights};
+
+/// An object that is kept from being freed while a call uses it.
+pub(crate) struct Hold<'a, H: Hardware + 'static> {
+    kernel: &'a Kernel<H>,
+    cpu: &'a CpuState,
+    grant: Grant,
+}
+
+impl<H: Hardware> Hold<'_, H> {
+    /// What is held.
+    pub(crate) const fn object(&self) -> Object {
+        self.grant.object
+    }
+    /// What the handle allows.
+    pub(crate) const fn rights(&self) -> Rights {
+        self.grant.rights
+    }
+}
+
+impl<H: Hardware> Drop for Hold<'_, H> {
+    fn drop(&mut self) {
+        // A hold has no rights to count, only the object.
+        self.kernel.release(
+            self.cpu,
+            &Grant {
+                rights: Rights::empty(),
+                ..self.grant
+            },
+        );
+    }
+}
+
+/// Takes one off a count; whether it was the last.
+fn last(count: &AtomicU32) -> bool {
+    let was = count.fetch_sub(1, AcqRel);
+    debug_assert!(was != 0, "a count went below zero");
+    was == 1
+}
+
+impl<H: Hardware> Kernel<H> {
+    /// What a handle of the caller names. It may be freed right after: see [`Kernel::hold`].
+    pub(crate) fn lookup(&self, caller: &Caller<'_>, handle: Handle) -> Result<Grant, Error> {
+        caller
+            .process
+            .handles
+            .lock(&caller.cpu.token)
+            .get(&self.pools.chunks, handle)
+    }
+
+    /// What a handle of the caller names, kept until the hold is dropped.
+    pub(crate) fn hold<'a>(
+        &'a self,
+        caller: &Caller<'a>,
+        handle: Handle,
+        rights: Rights,
+    ) -> Result<Hold<'a, H>, Error> {
+        let handles = caller.process.handles.lock(&caller.cpu.token);
+        let grant = handles.get(&self.pools.chunks, handle)?;
+        self.retain(&Grant {
+            rights: Rights::empty(),
+            ..grant
+        });
+        drop(handles);
+        // From here on the drop of the hold gives the count back.
+        let hold = Hold {
+            kernel: self,
+            cpu: caller.cpu,
+            grant,
+        };
+        grant.with(rights)?;
+        Ok(hold)
+    }
+
+    /// Puts a grant, already counted, into a process's table. On error the caller still has it.
+    pub(crate) fn insert(
+        &self,
+        cpu: &CpuState,
+        process: &Process,
+        grant: Grant,
+    ) -> Result<Handle, Error> {
+        self.make_room(cpu, process, 1)?;
+        process
+            .handles
+            .lock(&cpu.token)
+            .insert(&self.pools.chunks, grant)
+    }
+
+    /// Sees to it that a table has room for a few more handles.
+    pub(crate) fn make_room(
+        &self,
+        cpu: &CpuState,
+        process: &Process,
+        handles: u32,
+    ) -> Result<(), Error> {
+        let mut table = process.handles.lock(&cpu.token);
+        debug_assert!(
+            handles as usize <= CHUNK_ENTRIES,
+            "one more chunk is enough"
+        );
+        if table.room() >= handles {
+            return Ok(());
+        }
+        if !process.count(Counted::Chunks, CHUNKS_MAX as u32) {
+            return Err(Error::LimitReached);
+        }
+        table
+            .grow(&cpu.token, &self.pools.chunks)
+            .inspect_err(|_| process.uncount(Counted::Chunks))
+    }
+
+    /// Counts one more handle, or hold, of an object. The caller has one already, or the lock of the table that has one, so that the
+    /// count is not zero.
+    pub(crate) fn retain(&self, grant: &Grant) {
+        let count = match grant.object {
+            Object::Process(reference) => self
+                .pools
+                .processes
+                .get(reference)
+                .map(|object| &object.refs),
+            Object::Thread(reference) => {
+                self.pools.threads.get(reference).map(|object| &object.refs)
+            }
+            Object::Endpoint(reference, badge) => {
+                if let Some(badge) = badge.and_then(|badge| self.pools.badges.get(badge)) {
+                    badge.refs.fetch_add(1, Relaxed);
+                }
+                self.pools.endpoints.get(reference).map(|endpoint| {
+                    if grant.rights.contains(Rights::RECEIVE) {
+                        endpoint.receivers.fetch_add(1, Relaxed);
+                    }
+                    &endpoint.refs
+                })
+            }
+            Object::Notification(reference) => self
+                .pools
+                .notifications
+                .get(reference)
+                .map(|object| &object.refs),
+            Object::Memory(reference) => {
+                self.pools.memory.get(reference).map(|object| &object.refs)
+            }
+            Object::Interrupt(_)
+            | Object::Ports { .. }
+            | Object::Reply(..)
+            | Object::Profiler
+            | Object::System => None,
+        };
+        if let Some(count) = count {
+            count.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// Gives back one counted handle or hold; the last one frees the object, or has deferred work free it.
+    pub(crate) fn release(&self, cpu: &CpuState, grant: &Grant) {
+        match grant.object {
+            Object::Process(reference) => self.release_process(&cpu.token, reference.index()),
+            Object::Thread(reference) => {
+                if last(&self.thread(crate::object::ThreadId(reference.index())).refs) {
+                    self.work.push(&cpu.token, Item::Thread(reference.index()));
+                }
+            }
+            Object::Endpoint(reference, badge) => {
+                self.release_endpoint(cpu, reference, badge, grant.rights)
+            }
+            Object::Notification(reference) => {
+                if let Some(notification) = self.pools.notifications.get(reference)
+                    && last(&notification.refs)
+                {
+                    self.work
+                        .push(&cpu.token, Item::Notification(reference.index()));
+                }
+            }
+            Object::Memory(reference) => self.release_memory(cpu, reference),
+            Object::Interrupt(line) => self.release_line(cpu, line),
+            Object::Reply(thread, sequence) => {
+                self.fail_call(cpu, (thread, sequence), Error::PeerDied)
+            }
+            Object::Ports { .. } | Object::Profiler | Object::System => {}
+        }
+    }
+
+    /// Gives back a memory object; the last one has it freed in steps.
+    pub(crate) fn release_memory(&self, cpu: &CpuState, reference: Ref<crate::object::Memory>) {
+        let memory = self.memory(reference);
+        if last(&memory.refs) {
+            self.process(memory.payer.load(Relaxed))
+                .freeing
+                .fetch_add(1, Relaxed);
+            self.work.push(&cpu.token, Item::Memory(reference.index()));
+        }
+    }
+
+    /// Gives back a process: its slot is free with the last.
+    pub(crate) fn release_process(&self, cpu: &Cpu, slot: u32) {
+        let process = self.process(slot);
+        if last(&process.refs) {
+            self.work.push(cpu, Item::Slot(slot));
+        }
+    }
+
+    fn release_endpoint(
+        &self,
+        cpu: &CpuState,
+        reference: Ref<Endpoint>,
+        badge: Option<Ref<Badge>>,
+        rights: Rights,
+    ) {
+        let Some(endpoint) = self.pools.endpoints.get(reference) else {
+            return;
+        };
+        if let Some(badge) = badge {
+            self.release_badge(cpu, endpoint, badge);
+        }
+        let deaf = rights.contains(Rights::RECEIVE) && last(&endpoint.receivers);
+        let item = Item::Endpoint(reference.index());
+        if deaf {
+            // Before the count is given back: until then the slot cannot be another endpoint's.
+            endpoint.queues.lock(&cpu.token).dead = true;
+            self.work.push_once(&cpu.token, item, &endpoint.in_work);
+        }
+        if last(&endpoint.refs) {
+            self.work.push_once(&cpu.token, item, &endpoint.in_work);
+        }
+    }
+
+    /// The last handle with a badge tells the endpoint: a thread that waits there at once, else the next receive.
+    fn release_badge(&self, cpu: &CpuState, endpoint: &Endpoint, reference: Ref<Badge>) {
+        let Some(badge) = self.pools.badges.get(reference) else {
+            return;
+        };
+        if !last(&badge.refs) {
+            return;
+        }
+        let value = badge.value.load(Relaxed);
+        let mut queues = endpoint.queues.lock(&cpu.token);
+        if queues.dead {
+            drop(queues);
+            self.free_badge(cpu, reference);
+            return;
+        }
+        while let Some(id) = queues.receivers.pop(&self.pools.threads) {
+            let thread = self.thread(id);
+            let seen = thread.status();
+            if seen.state() == State::Receiving && thread.claim(seen) {
+                drop(queues);
+                self.free_badge(cpu, reference);
+                thread.regs.set(crate::base::regs::Reg::Rdi, value);
+                thread.regs.set(crate::base::regs::Reg::Rsi, 0);
+                thread
+                    .regs
+                    .set(crate::base::regs::Reg::Rdx, Delivery::BadgeClosed as u64);
+                self.finish(cpu, id, Ok(()));
+                return;
+            }
+        }
+        badge
+            .next
+            .store(queues.closed.map_or(0, |next| next.pack()), Relaxed);
+        queues.closed = Some(reference);
+    }
+
+    /// Frees a badge that no handle carries any more.
+    pub(crate) fn free_badge(&self, cpu: &CpuState, reference: Ref<Badge>) {
+        if let Some(badge) = self.pools.badges.get(reference) {
+            let owner = badge.owner.load(Relaxed);
+            self.pools.badges.give(&cpu.token, reference);
+            self.uncount(cpu, owner, Counted::Badges);
+        }
+    }
+
+    /// A handle was moved with fewer rights: what they counted is given back.
+    pub(crate) fn narrowed(&self, cpu: &CpuState, had: &Grant, rights: Rights) {
+        if let Object::Endpoint(reference, _) = had.object
+            && (had.rights - rights).contains(Rights::RECEIVE)
+            && let Some(endpoint) = self.pools.endpoints.get(reference)
+            && last(&endpoint.receivers)
+        {
+            endpoint.queues.lock(&cpu.token).dead = true;
+            self.work.push_once(
+                &cpu.token,
+                Item::Endpoint(reference.index()),
+                &endpoint.in_work,
+            );
+        }
+    }
+
+    /// Counts an object to a process, which stays until the object is gone.
+    ///
+    /// # Errors
+    /// `LimitReached`: a process may hold an eighth of each pool.
+    pub(crate) fn count(&self, process: &Process, kind: Counted) -> Result<(), Error> {
+        let slots = match kind {
+            Counted::Threads => self.pools.threads.len(),
+            Counted::Endpoints => self.pools.endpoints.len(),
+            Counted::Notifications => self.pools.notifications.len(),
+            Counted::Memory => self.pools.memory.len(),
+            Counted::Chunks => self.pools.chunks.len(),
+            Counted::Badges => self.pools.badges.len(),
+        };
+        if !process.count(kind, slots / 8) {
+            return Err(Error::LimitReached);
+        }
+        process.refs.fetch_add(1, Relaxed);
+        Ok(())
+    }
+
+    /// Takes an object off its process's account.
+    pub(crate) fn uncount(&self, cpu: &CpuState, slot: u32, kind: Counted) {
+        self.process(slot).uncount(kind);
+        self.release_process(&cpu.token, slot);
+    }
+}

@@ -1,0 +1,143 @@
+//! Calls about interrupts and I/O ports.
+
+use super::{Caller, Stop};
+use crate::handles::Grant;
+use crate::hardware::Hardware;
+use crate::interrupts::Line;
+use crate::kernel::Kernel;
+use crate::object::Object;
+use ipc::abi::{Error, Handle, Rights};
+
+impl<H: Hardware> Kernel<H> {
+    pub(super) fn interrupt_create(
+        &self,
+        caller: &Caller<'_>,
+        system: Handle,
+        line: u64,
+        notification: Handle,
+        bits: u64,
+    ) -> Result<(Handle,), Stop> {
+        self.system(caller, system, Rights::DEVICES)?;
+        let cpu = caller.cpu;
+        let line = u32::try_from(line)
+            .ok()
+            .filter(|&line| line < self.hw.lines())
+            .ok_or(Error::BadArgument)?;
+        let hold = self.hold(caller, notification, Rights::SIGNAL)?;
+        let Object::Notification(reference) = hold.object() else {
+            return Err(Error::WrongType.into());
+        };
+        {
+            let mut lines = self.lines.lock(&cpu.token);
+            let place = lines.place(line).ok_or(Error::BadArgument)?;
+            if place.is_some() {
+                return Err(Error::Busy.into());
+            }
+            *place = Some(Line {
+                notification: reference,
+                bits,
+                handles: 1,
+            });
+        }
+        self.retain(&Grant {
+            object: hold.object(),
+            rights: Rights::empty(),
+        });
+        let rights = Rights::MANAGE | Rights::TRANSFER | Rights::DUPLICATE;
+        let grant = Grant {
+            object: Object::Interrupt(line),
+            rights,
+        };
+        match self.insert(cpu, caller.process, grant) {
+            Ok(handle) => {
+                self.hw.unmask(line);
+                Ok((handle,))
+            }
+            Err(error) => {
+                self.release(cpu, &grant);
+                Err(error.into())
+            }
+        }
+    }
+
+    pub(super) fn interrupt_ack(&self, caller: &Caller<'_>, interrupt: Handle) -> Result<(), Stop> {
+        let grant = self.lookup(caller, interrupt)?;
+        let Object::Interrupt(line) = grant.object else {
+            return Err(Error::WrongType.into());
+        };
+        grant.with(Rights::MANAGE)?;
+        self.hw.unmask(line);
+        Ok(())
+    }
+
+    pub(super) fn ports_create(
+        &self,
+        caller: &Caller<'_>,
+        system: Handle,
+        first: u64,
+        count: u64,
+    ) -> Result<(Handle,), Stop> {
+        self.system(caller, system, Rights::DEVICES)?;
+        let (first, count) = (
+            u16::try_from(first).map_err(|_| Error::BadArgument)?,
+            u32::try_from(count).map_err(|_| Error::BadArgument)?,
+        );
+        if count == 0 || u32::from(first) + count > 1 << 16 {
+            return Err(Error::BadArgument.into());
+        }
+        let rights = Rights::READ | Rights::WRITE | Rights::TRANSFER | Rights::DUPLICATE;
+        let grant = Grant {
+            object: Object::Ports { first, count },
+            rights,
+        };
+        Ok((self.insert(caller.cpu, caller.process, grant)?,))
+    }
+
+    /// The port that a handle and an offset name, if `bytes` fit there.
+    fn port(
+        &self,
+        caller: &Caller<'_>,
+        ports: Handle,
+        offset: u64,
+        bytes: u64,
+        right: Rights,
+    ) -> Result<(u16, u8), Error> {
+        let grant = self.lookup(caller, ports)?;
+        let Object::Ports { first, count } = grant.object else {
+            return Err(Error::WrongType);
+        };
+        grant.with(right)?;
+        if !matches!(bytes, 1 | 2 | 4)
+            || offset
+                .checked_add(bytes)
+                .is_none_or(|end| end > count.into())
+        {
+            return Err(Error::BadArgument);
+        }
+        Ok((first + offset as u16, bytes as u8))
+    }
+
+    pub(super) fn port_read(
+        &self,
+        caller: &Caller<'_>,
+        ports: Handle,
+        offset: u64,
+        bytes: u64,
+    ) -> Result<(u64,), Stop> {
+        let (port, bytes) = self.port(caller, ports, offset, bytes, Rights::READ)?;
+        Ok((self.hw.port_read(port, bytes).into(),))
+    }
+
+    pub(super) fn port_write(
+        &self,
+        caller: &Caller<'_>,
+        ports: Handle,
+        offset: u64,
+        bytes: u64,
+        value: u64,
+    ) -> Result<(), Stop> {
+        let (port, bytes) = self.port(caller, ports, offset, bytes, Rights::WRITE)?;
+        self.hw.port_write(port, bytes, value as u32);
+        Ok(())
+    }
+}

@@ -1,0 +1,314 @@
+//! Calls about memory objects and mappings.
+
+use super::{Caller, Stop};
+use crate::base::addr::{Frame, PhysAddr, UserAddr};
+use crate::base::pool::Ref;
+use crate::handles::Grant;
+use crate::hardware::Hardware;
+use crate::kernel::{CpuState, Kernel};
+use crate::mem::frame_list::FrameList;
+use crate::mem::frames::{Run, Search};
+use crate::mem::page::{Access, Pages};
+use crate::object::memory::Backing;
+use crate::object::process::Counted;
+use crate::object::{Memory, Object};
+use crate::space::{Account, Mapping};
+use core::sync::atomic::Ordering::Relaxed;
+use ipc::abi::layout::PAGE_SIZE;
+use ipc::abi::{Error, Handle, Rights};
+
+/// Pages zeroed in one step.
+const STEP: u64 = 16;
+
+/// Everything that can be done with pages.
+const ALL: Rights = Rights::READ
+    .union(Rights::WRITE)
+    .union(Rights::EXECUTE)
+    .union(Rights::DUPLICATE)
+    .union(Rights::TRANSFER);
+
+impl<H: Hardware> Kernel<H> {
+    /// Takes a memory object from the pool, counted once and charged to nobody yet.
+    pub(crate) fn new_memory(
+        &self,
+        cpu: &CpuState,
+        payer: u32,
+        backing: Backing,
+        count: u64,
+    ) -> Result<Ref<Memory>, Error> {
+        self.count(self.process(payer), Counted::Memory)?;
+        let Some((reference, memory)) = self.pools.memory.take(&cpu.token) else {
+            self.uncount(cpu, payer, Counted::Memory);
+            return Err(Error::OutOfMemory);
+        };
+        memory.payer.store(payer, Relaxed);
+        memory.refs.store(1, Relaxed);
+        let mut pages = memory.pages.lock(&cpu.token);
+        pages.backing = backing;
+        pages.count = count;
+        pages.ready = 0;
+        Ok(reference)
+    }
+
+    /// Gives the caller a handle to an object that was just made, or lets the object go.
+    fn hand_out(
+        &self,
+        caller: &Caller<'_>,
+        memory: Ref<Memory>,
+        rights: Rights,
+    ) -> Result<Handle, Stop> {
+        let grant = Grant {
+            object: Object::Memory(memory),
+            rights,
+        };
+        self.insert(caller.cpu, caller.process, grant)
+            .map_err(|error| {
+                self.release_memory(caller.cpu, memory);
+                error.into()
+            })
+    }
+
+    pub(super) fn memory_create(
+        &self,
+        caller: &Caller<'_>,
+        process: Handle,
+        pages: u64,
+        contiguous: u64,
+    ) -> Result<(Handle,), Stop> {
+        let (slot, _hold) = self.target(caller, process, Rights::MANAGE)?;
+        let memory = match caller.thread.filling() {
+            Some(memory) => memory,
+            None => {
+                let quota = self.process(slot).quota.load(Relaxed);
+                if contiguous > 1 || pages == 0 {
+                    return Err(Error::BadArgument.into());
+                }
+                if pages > quota {
+                    return Err(Error::QuotaExceeded.into());
+                }
+                let memory =
+                    self.new_memory(caller.cpu, slot, Backing::Paged(FrameList::new()), pages)?;
+                caller.thread.filling.store(memory.pack(), Relaxed);
+                caller.thread.cursor.store(0, Relaxed);
+                memory
+            }
+        };
+        let step = if contiguous == 0 {
+            self.fill(caller, memory)
+        } else {
+            self.fill_run(caller, memory)
+        };
+        match step {
+            Err(Stop::Restart) => Err(Stop::Restart),
+            Err(stop) => {
+                caller.thread.filling.store(0, Relaxed);
+                self.release_memory(caller.cpu, memory);
+                Err(stop)
+            }
+            Ok(()) => {
+                caller.thread.filling.store(0, Relaxed);
+                Ok((self.hand_out(caller, memory, ALL)?,))
+            }
+        }
+    }
+
+    /// Adds some zeroed pages to an object being made.
+    fn fill(&self, caller: &Caller<'_>, reference: Ref<Memory>) -> Result<(), Stop> {
+        let memory = self.memory(reference);
+        let mut account = Account::new(self, caller.cpu, memory.payer.load(Relaxed));
+        for _ in 0..STEP {
+            let frame = account.take_page()?;
+            let mut pages = memory.pages.lock(&caller.cpu.token);
+            let count = pages.count;
+            let Backing::Paged(list) = &mut pages.backing else {
+                return Err(Error::WrongState.into());
+            };
+            if let Err(error) = list.push(self.hw, frame, &mut account) {
+                drop(pages);
+                account.give_page(frame);
+                return Err(error.into());
+            }
+            if list.len() == count {
+                return Ok(());
+            }
+        }
+        Err(Stop::Restart)
+    }
+
+    /// Looks for frames in a row, charges them at once, then zeroes them in steps.
+    fn fill_run(&self, caller: &Caller<'_>, reference: Ref<Memory>) -> Result<(), Stop> {
+        let memory = self.memory(reference);
+        let payer = self.process(memory.payer.load(Relaxed));
+        let mut pages = memory.pages.lock(&caller.cpu.token);
+        let count = u32::try_from(pages.count).map_err(|_| Error::OutOfMemory)?;
+        let cursor = caller.thread.cursor.load(Relaxed);
+        let Backing::Contiguous(first) = pages.backing else {
+            let mut search = Search::from_raw(cursor as u32);
+            match self
+                .frames
+                .allocate_run(&caller.cpu.token, count, &mut search)
+            {
+                Run::Again => {
+                    caller.thread.cursor.store(search.raw().into(), Relaxed);
+                    return Err(Stop::Restart);
+                }
+                Run::None => return Err(Error::OutOfMemory.into()),
+                Run::Found(first) => {
+                    if !payer.charge(count.into()) {
+                        for number in 0..count {
+                            self.frames.free(&caller.cpu.token, Frame(first.0 + number));
+                        }
+                        return Err(Error::QuotaExceeded.into());
+                    }
+                    pages.backing = Backing::Contiguous(first);
+                    pages.ready = count.into();
+                    caller.thread.cursor.store(0, Relaxed);
+                    return Err(Stop::Restart);
+                }
+            }
+        };
+        let to = (cursor + STEP).min(count.into());
+        for index in cursor..to {
+            self.hw.zero(Frame(first.0 + index as u32));
+        }
+        caller.thread.cursor.store(to, Relaxed);
+        if to < u64::from(count) {
+            Err(Stop::Restart)
+        } else {
+            Ok(())
+        }
+    }
+
+    pub(super) fn memory_physical(
+        &self,
+        caller: &Caller<'_>,
+        system: Handle,
+        base: u64,
+        pages: u64,
+    ) -> Result<(Handle,), Stop> {
+        self.system(caller, system, Rights::DEVICES)?;
+        if !base.is_multiple_of(PAGE_SIZE) {
+            return Err(Error::Misaligned.into());
+        }
+        // Bounded so that the look at each frame is: 64 MiB of registers is more than any device here has.
+        const PAGES_MAX: u64 = 16384;
+        let end = pages
+            .checked_mul(PAGE_SIZE)
+            .and_then(|bytes| base.checked_add(bytes));
+        if pages == 0 || pages > PAGES_MAX || end.is_none_or(|end| end > 1 << 44) {
+            return Err(Error::BadArgument.into());
+        }
+        let first = PhysAddr(base).frame();
+        if (0..pages as u32).any(|number| self.hw.is_ram(Frame(first.0 + number))) {
+            return Err(Error::BadArgument.into());
+        }
+        let memory = self.new_memory(caller.cpu, caller.slot, Backing::Device(first), pages)?;
+        let rights = ALL - Rights::EXECUTE;
+        Ok((self.hand_out(caller, memory, rights)?,))
+    }
+
+    pub(super) fn memory_part(
+        &self,
+        caller: &Caller<'_>,
+        memory: Handle,
+        first: u64,
+        pages: u64,
+    ) -> Result<(Handle,), Stop> {
+        let hold = self.hold(caller, memory, Rights::DUPLICATE)?;
+        let Object::Memory(whole) = hold.object() else {
+            return Err(Error::WrongType.into());
+        };
+        let backing = {
+            let of = self.memory(whole).pages.lock(&caller.cpu.token);
+            if pages == 0 || first.checked_add(pages).is_none_or(|end| end > of.count) {
+                return Err(Error::BadArgument.into());
+            }
+            match of.backing {
+                Backing::Paged(_) => return Err(Error::WrongState.into()),
+                Backing::Device(base) => Backing::Device(Frame(base.0 + first as u32)),
+                Backing::Contiguous(base) | Backing::Borrowed(base, _) => {
+                    Backing::Borrowed(Frame(base.0 + first as u32), Some(whole))
+                }
+            }
+        };
+        let counted = matches!(backing, Backing::Borrowed(..));
+        let part = self.new_memory(caller.cpu, caller.slot, backing, pages)?;
+        if counted {
+            self.memory(whole).refs.fetch_add(1, Relaxed);
+        }
+        Ok((self.hand_out(caller, part, hold.rights())?,))
+    }
+
+    pub(super) fn memory_info(
+        &self,
+        caller: &Caller<'_>,
+        memory: Handle,
+    ) -> Result<(u64, u64), Stop> {
+        let hold = self.hold(caller, memory, Rights::empty())?;
+        let Object::Memory(reference) = hold.object() else {
+            return Err(Error::WrongType.into());
+        };
+        let pages = self.memory(reference).pages.lock(&caller.cpu.token);
+        let base = match pages.backing {
+            Backing::Paged(_) => 0,
+            Backing::Contiguous(first) | Backing::Borrowed(first, _) | Backing::Device(first) => {
+                first.start().0
+            }
+        };
+        Ok((pages.count, base))
+    }
+
+    pub(super) fn map(
+        &self,
+        caller: &Caller<'_>,
+        process: Handle,
+        memory: Handle,
+        address: u64,
+        first: u64,
+        pages: u64,
+        rights: Rights,
+    ) -> Result<(), Stop> {
+        let (slot, _target) = self.target(caller, process, Rights::MANAGE)?;
+        let pages = Pages::new(UserAddr(address), pages)?;
+        let access = Access::from_rights(rights)?;
+        let hold = self.hold(caller, memory, access.rights())?;
+        let Object::Memory(reference) = hold.object() else {
+            return Err(Error::WrongType.into());
+        };
+        self.map_step(
+            caller.cpu,
+            slot,
+            &Mapping {
+                pages,
+                memory: reference,
+                first,
+                allowed: hold.rights(),
+                access,
+            },
+        )
+    }
+
+    pub(super) fn unmap(
+        &self,
+        caller: &Caller<'_>,
+        process: Handle,
+        address: u64,
+        pages: u64,
+    ) -> Result<(), Stop> {
+        let (slot, _target) = self.target(caller, process, Rights::MANAGE)?;
+        self.unmap_step(caller, slot, Pages::new(UserAddr(address), pages)?)
+    }
+
+    pub(super) fn protect(
+        &self,
+        caller: &Caller<'_>,
+        process: Handle,
+        address: u64,
+        pages: u64,
+        rights: Rights,
+    ) -> Result<(), Stop> {
+        let (slot, _target) = self.target(caller, process, Rights::MANAGE)?;
+        let pages = Pages::new(UserAddr(address), pages)?;
+        self.protect_step(caller, slot, pages, Access::from_rights(rights)?)
+    }
+}

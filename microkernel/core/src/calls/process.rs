@@ -1,0 +1,141 @@
+//! Calls about processes.
+
+use super::{Caller, Stop};
+use crate::base::addr::PhysAddr;
+use crate::handles::Grant;
+use crate::hardware::Hardware;
+use crate::kernel::Kernel;
+use crate::object::process::Teardown;
+use crate::object::thread::{State, ThreadId};
+use crate::object::{Object, Process};
+use core::sync::atomic::Ordering::Relaxed;
+use ipc::abi::exit::{ExitReason, ProcessStatus};
+use ipc::abi::info::ThreadState;
+use ipc::abi::{Error, Handle, Rights};
+use zerocopy::IntoBytes;
+
+impl<H: Hardware> Kernel<H> {
+    pub(super) fn process_create(
+        &self,
+        caller: &Caller<'_>,
+        system: Handle,
+        quota_pages: u64,
+        image: u64,
+        notification: Handle,
+        bits: u64,
+    ) -> Result<(Handle,), Stop> {
+        self.system(caller, system, Rights::SPAWN)?;
+        let image = u32::try_from(image).map_err(|_| Error::BadArgument)?;
+        let watcher = self.hold(caller, notification, Rights::SIGNAL)?;
+        let Object::Notification(watched) = watcher.object() else {
+            return Err(Error::WrongType.into());
+        };
+        let buffer = caller.thread.buffer();
+        let name = [self.hw.read(buffer), self.hw.read(PhysAddr(buffer.0 + 8))];
+        let reference =
+            self.create_process(caller.cpu, Some(caller.slot), quota_pages, image, name)?;
+        let process = self.process(reference.index());
+        self.retain(&Grant {
+            object: Object::Notification(watched),
+            rights: Rights::empty(),
+        });
+        self.watch(caller.cpu, process, (watched, bits));
+        process.refs.fetch_add(1, Relaxed);
+        let rights = Rights::MANAGE | Rights::INSPECT | Rights::DUPLICATE | Rights::TRANSFER;
+        let grant = Grant {
+            object: Object::Process(reference),
+            rights,
+        };
+        match self.insert(caller.cpu, caller.process, grant) {
+            Ok(handle) => Ok((handle,)),
+            Err(error) => {
+                self.begin_death(caller.cpu, reference.index(), ExitReason::Killed, 0, None);
+                self.release(caller.cpu, &grant);
+                Err(error.into())
+            }
+        }
+    }
+
+    pub(super) fn process_exit(&self, caller: &Caller<'_>, code: u64) -> Result<(), Stop> {
+        self.begin_death(caller.cpu, caller.slot, ExitReason::Exited, code, None);
+        // The thread ends at this entry's exit.
+        Err(Stop::Delivered)
+    }
+
+    pub(super) fn process_kill(
+        &self,
+        caller: &Caller<'_>,
+        process: Handle,
+        code: u64,
+    ) -> Result<(), Stop> {
+        let hold = self.hold(caller, process, Rights::MANAGE)?;
+        let Object::Process(reference) = hold.object() else {
+            return Err(Error::WrongType.into());
+        };
+        self.begin_death(
+            caller.cpu,
+            reference.index(),
+            ExitReason::Killed,
+            code,
+            None,
+        );
+        Ok(())
+    }
+
+    pub(super) fn process_status(&self, caller: &Caller<'_>, process: Handle) -> Result<(), Stop> {
+        let (slot, _hold) = self.target(caller, process, Rights::INSPECT)?;
+        let status = self.status_of(caller, self.process(slot));
+        self.put(caller, status.as_bytes());
+        Ok(())
+    }
+
+    /// Looks at each thread, of which a process has no more than an eighth of the pool.
+    fn status_of(&self, caller: &Caller<'_>, process: &Process) -> ProcessStatus {
+        let life = process.life.lock(&caller.cpu.token);
+        let mut ticks = process.cpu_ticks.load(Relaxed);
+        let (mut state, mut cpu) = (
+            if process.is_dead() {
+                ThreadState::Dead
+            } else {
+                ThreadState::Held
+            },
+            u64::MAX,
+        );
+        let mut at = ThreadId::from_word(life.threads);
+        while let Some(id) = at {
+            let thread = self.thread(id);
+            ticks += thread.cpu_ticks.load(Relaxed);
+            match thread.status().state() {
+                State::Running => {
+                    state = ThreadState::Running;
+                    cpu = thread.last_cpu.load(Relaxed).into();
+                    let since = self
+                        .cpus
+                        .get(cpu as usize)
+                        .map_or(0, |there| there.load.since.load(Relaxed));
+                    ticks += self.hw.tsc().0.saturating_sub(since);
+                }
+                other if state != ThreadState::Running => {
+                    if state != ThreadState::Ready {
+                        state = other.public();
+                    }
+                }
+                _ => {}
+            }
+            at = ThreadId::from_word(thread.sibling.load(Relaxed));
+        }
+        ProcessStatus {
+            pid: process.pid.load(Relaxed).into(),
+            reason: life.reason as u64,
+            code: life.code,
+            reclaimed: u64::from(matches!(life.teardown, Teardown::Done)),
+            threads: life.live.into(),
+            cpu_ns: self.hw.tsc_to_nanos(ticks),
+            pages: process.pages.load(Relaxed),
+            quota_pages: process.quota.load(Relaxed),
+            state: state as u64,
+            cpu,
+            crash: life.crash,
+        }
+    }
+}

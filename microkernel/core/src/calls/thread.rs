@@ -1,0 +1,185 @@
+//! Calls about threads and time.
+
+use super::{Caller, Stop};
+use crate::handles::Grant;
+use crate::hardware::Hardware;
+use crate::kernel::Kernel;
+use crate::life::create::Start;
+use crate::object::Object;
+use crate::object::thread::{ANY_CPU, PRIORITIES, State, Thread, ThreadId};
+use core::sync::atomic::Ordering::Relaxed;
+use ipc::abi::layout::USER_END;
+use ipc::abi::{Error, Handle, NEVER, Rights};
+
+impl<H: Hardware> Kernel<H> {
+    #[expect(clippy::too_many_arguments, reason = "the system call has them")]
+    pub(super) fn thread_create(
+        &self,
+        caller: &Caller<'_>,
+        process: Handle,
+        entry: u64,
+        stack: u64,
+        argument: u64,
+        base: u64,
+        buffer: Handle,
+    ) -> Result<(Handle,), Stop> {
+        let (slot, _target) = self.target(caller, process, Rights::MANAGE)?;
+        if entry >= USER_END || stack > USER_END || base >= USER_END {
+            return Err(Error::BadAddress.into());
+        }
+        let hold = self.hold(caller, buffer, Rights::READ | Rights::WRITE)?;
+        let Object::Memory(memory) = hold.object() else {
+            return Err(Error::WrongType.into());
+        };
+        let frame = self.page_of(caller.cpu, memory, 0)?;
+        if !self.hw.is_ram(frame) {
+            return Err(Error::BadArgument.into());
+        }
+        let priority = caller.thread.base_priority.load(Relaxed);
+        self.memory(memory).refs.fetch_add(1, Relaxed);
+        let start = Start {
+            entry,
+            stack,
+            argument,
+            base,
+        };
+        let reference = self
+            .create_thread(caller.cpu, slot, start, priority, (memory, frame.start().0))
+            .inspect_err(|_| self.release_memory(caller.cpu, memory))?;
+        let rights = Rights::MANAGE | Rights::INSPECT | Rights::DUPLICATE | Rights::TRANSFER;
+        let grant = Grant {
+            object: Object::Thread(reference),
+            rights,
+        };
+        match self.insert(caller.cpu, caller.process, grant) {
+            Ok(handle) => Ok((handle,)),
+            Err(error) => {
+                let id = ThreadId(reference.index());
+                if self.thread(id).claim_held() {
+                    self.end_thread(caller.cpu, id);
+                }
+                self.release(caller.cpu, &grant);
+                Err(error.into())
+            }
+        }
+    }
+
+    /// The thread that a handle names, or the caller for no handle.
+    fn subject<'a>(
+        &'a self,
+        caller: &Caller<'a>,
+        handle: Handle,
+        rights: Rights,
+    ) -> Result<
+        (
+            ThreadId,
+            &'static Thread,
+            Option<crate::authority::Hold<'a, H>>,
+        ),
+        Error,
+    > {
+        if handle == Handle::NONE {
+            return Ok((caller.id, caller.thread, None));
+        }
+        let hold = self.hold(caller, handle, rights)?;
+        let Object::Thread(reference) = hold.object() else {
+            return Err(Error::WrongType);
+        };
+        let id = ThreadId(reference.index());
+        Ok((id, self.thread(id), Some(hold)))
+    }
+
+    pub(super) fn thread_start(&self, caller: &Caller<'_>, handle: Handle) -> Result<(), Stop> {
+        let (id, thread, _hold) = self.subject(caller, handle, Rights::MANAGE)?;
+        if !thread.claim_held() {
+            return Err(Error::WrongState.into());
+        }
+        self.make_ready(caller.cpu, id);
+        Ok(())
+    }
+
+    pub(super) fn thread_set(
+        &self,
+        caller: &Caller<'_>,
+        handle: Handle,
+        priority: u64,
+        cpu: u64,
+    ) -> Result<(), Stop> {
+        let (id, thread, _hold) = self.subject(caller, handle, Rights::MANAGE)?;
+        if priority >= PRIORITIES as u64
+            || priority > caller.thread.base_priority.load(Relaxed).into()
+        {
+            return Err(Error::BadArgument.into());
+        }
+        let pinned = match cpu {
+            u64::MAX => ANY_CPU,
+            cpu if cpu < self.cpus.len() as u64 => cpu as u8,
+            _ => return Err(Error::BadArgument.into()),
+        };
+        thread.base_priority.store(priority as u8, Relaxed);
+        thread.pinned.store(pinned, Relaxed);
+        if thread.served().is_none() {
+            thread.priority.store(priority as u8, Relaxed);
+        }
+        if id == caller.id {
+            caller
+                .cpu
+                .priority
+                .store(thread.priority.load(Relaxed), Relaxed);
+            let elsewhere = pinned != ANY_CPU && pinned != caller.cpu.token.id().0;
+            let outranked = caller
+                .cpu
+                .queue
+                .lock(&caller.cpu.token)
+                .highest()
+                .is_some_and(|highest| highest > thread.priority.load(Relaxed));
+            if elsewhere || outranked {
+                caller.cpu.resched.store(true, Relaxed);
+            }
+        } else if self.unqueue(caller.cpu, id) {
+            self.make_ready(caller.cpu, id);
+        }
+        Ok(())
+    }
+
+    pub(super) fn thread_exit(&self, caller: &Caller<'_>) -> Result<(), Stop> {
+        self.account(caller.cpu);
+        caller.cpu.current.store(ThreadId::NONE, Relaxed);
+        caller.cpu.priority.store(0, Relaxed);
+        caller.thread.publish(State::Claimed);
+        self.end_thread(caller.cpu, caller.id);
+        Err(Stop::Blocked)
+    }
+
+    pub(super) fn thread_info(
+        &self,
+        caller: &Caller<'_>,
+        handle: Handle,
+    ) -> Result<(u64, u64, u64), Stop> {
+        let (_, thread, _hold) = self.subject(caller, handle, Rights::INSPECT)?;
+        let nanos = self.hw.tsc_to_nanos(thread.cpu_ticks.load(Relaxed));
+        Ok((
+            thread.tid.load(Relaxed).into(),
+            thread.status().state().public() as u64,
+            nanos,
+        ))
+    }
+
+    pub(super) fn sleep(&self, caller: &Caller<'_>, deadline: u64) -> Result<(), Stop> {
+        if deadline <= self.now().0 {
+            return Ok(());
+        }
+        if deadline == NEVER {
+            return Err(Error::BadArgument.into());
+        }
+        caller.thread.blocked_on.store(0, Relaxed);
+        self.block(caller.cpu, caller.id, State::Sleeping, deadline);
+        Err(Stop::Blocked)
+    }
+
+    pub(super) fn yield_now(&self, caller: &Caller<'_>) -> Result<(), Stop> {
+        caller.cpu.slice_over.store(true, Relaxed);
+        caller.cpu.resched.store(true, Relaxed);
+        Ok(())
+    }
+}

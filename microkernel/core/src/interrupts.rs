@@ -1,0 +1,90 @@
+//! Interrupt lines that programs have taken: an interrupt masks its line and signals bits; the program unmasks it when it has
+//! served the device.
+
+use crate::base::pool::Ref;
+use crate::handles::Grant;
+use crate::hardware::Hardware;
+use crate::kernel::{CpuState, Kernel};
+use crate::object::{Notification, Object};
+use crate::sched::load::add;
+use ipc::abi::Rights;
+
+/// Lines that can be taken: all of a PC's first IO-APIC and a second of the same size.
+pub const LINES_MAX: usize = 48;
+
+/// Who takes which line.
+#[derive(Debug)]
+pub struct Lines([Option<Line>; LINES_MAX]);
+
+/// A line that is taken.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Line {
+    /// Counted.
+    pub(crate) notification: Ref<Notification>,
+    pub(crate) bits: u64,
+    /// Handles to it.
+    pub(crate) handles: u32,
+}
+
+impl Lines {
+    /// None taken.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self([None; LINES_MAX])
+    }
+    /// The place of a line, if it can be taken at all.
+    pub(crate) fn place(&mut self, line: u32) -> Option<&mut Option<Line>> {
+        self.0.get_mut(line as usize)
+    }
+}
+
+impl Default for Lines {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<H: Hardware> Kernel<H> {
+    /// A device interrupt came in.
+    pub fn interrupt(&self, cpu: &CpuState, line: u32) {
+        self.entered(cpu);
+        add(&cpu.load.interrupts, 1);
+        self.hw.mask(line);
+        let taken = self.lines.lock(&cpu.token).place(line).copied().flatten();
+        if let Some(Line {
+            notification, bits, ..
+        }) = taken
+        {
+            self.set_bits(cpu, notification, bits);
+        }
+    }
+
+    /// Gives back a handle to a line; with the last the line is masked and free.
+    pub(crate) fn release_line(&self, cpu: &CpuState, line: u32) {
+        let gone = {
+            let mut lines = self.lines.lock(&cpu.token);
+            let Some(place) = lines.place(line) else {
+                return;
+            };
+            match place {
+                Some(taken) if taken.handles > 1 => {
+                    taken.handles -= 1;
+                    None
+                }
+                _ => {
+                    self.hw.mask(line);
+                    place.take()
+                }
+            }
+        };
+        if let Some(Line { notification, .. }) = gone {
+            self.release(
+                cpu,
+                &Grant {
+                    object: Object::Notification(notification),
+                    rights: Rights::empty(),
+                },
+            );
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! The calling side.
+
+use super::donate::Raise;
+use super::transfer::Transit;
+use crate::base::pool::Ref;
+use crate::base::regs::Reg;
+use crate::calls::{Caller, Stop};
+use crate::hardware::Hardware;
+use crate::kernel::{CpuState, Kernel};
+use crate::object::thread::{ANY_CPU, State, ThreadId};
+use crate::object::{Endpoint, Object};
+use core::sync::atomic::Ordering::Relaxed;
+use ipc::abi::{Delivery, Error, Handle, Rights, Tag};
+
+impl<H: Hardware> Kernel<H> {
+    /// `call`: to a server that waits, or into the endpoint's queue.
+    pub(crate) fn call(
+        &self,
+        caller: &Caller<'_>,
+        handle: Handle,
+        tag: Tag,
+        deadline: u64,
+    ) -> Result<(), Stop> {
+        Self::check_tag(tag)?;
+        let grant = self.lookup(caller, handle)?;
+        let Object::Endpoint(reference, badge) = grant.object else {
+            return Err(Error::WrongType.into());
+        };
+        grant.with(Rights::CALL)?;
+        let badge = badge
+            .and_then(|badge| self.pools.badges.get(badge))
+            .map_or(0, |badge| badge.value.load(Relaxed));
+        let endpoint = self
+            .pools
+            .endpoints
+            .get(reference)
+            .ok_or(Error::BadHandle)?;
+        let cpu = caller.cpu;
+        let transit = self.extract(cpu, caller.thread, tag)?;
+        let mut queues = endpoint.queues.lock(&cpu.token);
+        // The endpoint may have been freed and made anew for others since the look-up; under its lock it stays what it is.
+        let gone = self.pools.endpoints.get(reference).is_none();
+        if gone || queues.dead {
+            drop(queues);
+            self.restore(cpu, caller.thread, transit);
+            return Err(if gone {
+                Error::BadHandle
+            } else {
+                Error::PeerDied
+            }
+            .into());
+        }
+        // At most SERVERS_MAX threads can wait here.
+        while let Some(id) = queues.receivers.pop(&self.pools.threads) {
+            let server = self.thread(id);
+            let seen = server.status();
+            if seen.state() == State::Receiving && server.claim(seen) {
+                drop(queues);
+                return self.hand_over(caller, id, (tag, transit), badge, deadline);
+            }
+        }
+        if tag.handles() != 0 {
+            // The handles stay with their caller until the message is received. A server that came meanwhile is met by
+            // making the call again.
+            drop(queues);
+            self.restore(cpu, caller.thread, transit);
+            queues = endpoint.queues.lock(&cpu.token);
+            let same = self.pools.endpoints.get(reference).is_some();
+            if !same || queues.dead || queues.receivers.first().is_some() {
+                return Err(Stop::Restart);
+            }
+        }
+        let thread = caller.thread;
+        thread.badge.store(badge, Relaxed);
+        thread.regs.set(Reg::Rsi, tag.raw());
+        thread.blocked_on.store(reference.pack(), Relaxed);
+        let priority = thread.priority.load(Relaxed);
+        queues
+            .callers
+            .push(&self.pools.threads, caller.id, priority);
+        let raise = Raise::all(&queues.servers, priority);
+        self.block(cpu, caller.id, State::Queued, deadline);
+        drop(queues);
+        self.raise(cpu, raise);
+        Err(Stop::Blocked)
+    }
+
+    /// Gives the current thread's call to a claimed server, and the CPU with it.
+    fn hand_over(
+        &self,
+        caller: &Caller<'_>,
+        server_id: ThreadId,
+        (tag, transit): (Tag, Transit),
+        badge: u64,
+        deadline: u64,
+    ) -> Result<(), Stop> {
+        let (cpu, client, server) = (caller.cpu, caller.thread, self.thread(server_id));
+        if let Err(error) = self.transfer(cpu, client, server, tag, transit) {
+            // The server's table is full: both sides are told.
+            self.finish(cpu, server_id, Err(error));
+            return Err(error.into());
+        }
+        self.deliver(cpu, server_id, tag, badge);
+        server.set_serving(Some((caller.id, client.next_sequence())));
+        client.server.store(server_id.0, Relaxed);
+        self.lend_priority(client, server);
+        self.block(cpu, caller.id, State::Called, deadline);
+        self.run_or_ready(cpu, server_id);
+        Err(Stop::Blocked)
+    }
+
+    /// Writes what receive returns into a claimed server's registers.
+    fn deliver(&self, cpu: &CpuState, id: ThreadId, tag: Tag, badge: u64) {
+        self.settle(cpu, id, Ok(()));
+        let regs = &self.thread(id).regs;
+        regs.set(Reg::Rdi, badge);
+        regs.set(Reg::Rsi, tag.raw());
+        regs.set(Reg::Rdx, Delivery::Call as u64);
+    }
+
+    /// Runs an owned thread here at once, for the current one has just blocked; elsewhere if it is pinned there.
+    pub(crate) fn run_or_ready(&self, cpu: &CpuState, id: ThreadId) {
+        let pinned = self.thread(id).pinned.load(Relaxed);
+        if pinned == ANY_CPU || pinned == cpu.token.id().0 {
+            self.switch_to(cpu, id);
+        } else {
+            self.make_ready(cpu, id);
+        }
+    }
+
+    /// What every message must keep to.
+    pub(crate) fn check_tag(tag: Tag) -> Result<(), Error> {
+        if tag.len() > ipc::abi::message::PAYLOAD_MAX
+            || tag.handles() > ipc::abi::message::HANDLES_MAX
+        {
+            return Err(Error::TooLarge);
+        }
+        Ok(())
+    }
+
+    /// The endpoint that a handle lets the caller receive from.
+    pub(crate) fn receiving_end(
+        &self,
+        caller: &Caller<'_>,
+        handle: Handle,
+    ) -> Result<Ref<Endpoint>, Error> {
+        let grant = self.lookup(caller, handle)?;
+        let Object::Endpoint(reference, _) = grant.object else {
+            return Err(Error::WrongType);
+        };
+        grant.with(Rights::RECEIVE)?;
+        Ok(reference)
+    }
+}

@@ -1,0 +1,109 @@
+//! Priority follows the serving links: a server runs at its caller's priority if that is higher, and a caller that waits in
+//! a queue raises the threads that serve the endpoint, and those that they wait for, at most [`DEPTH_MAX`] deep.
+
+use crate::base::pool::Ref;
+use crate::hardware::Hardware;
+use crate::kernel::{CpuState, Kernel};
+use crate::object::endpoint::SERVERS_MAX;
+use crate::object::thread::{State, Thread, ThreadId};
+use core::sync::atomic::Ordering::Relaxed;
+
+/// How far a queued caller's priority reaches.
+pub const DEPTH_MAX: u8 = 8;
+/// Threads that one call raises at most; a wider system is raised by the calls that follow.
+const THREADS_MAX: usize = 32;
+
+/// Threads to be raised, each with its distance from the caller.
+pub(crate) struct Raise {
+    priority: u8,
+    todo: heapless::Vec<(ThreadId, u8), THREADS_MAX>,
+}
+
+impl Raise {
+    /// All these threads, at distance one.
+    pub(crate) fn all(threads: &heapless::Vec<ThreadId, SERVERS_MAX>, priority: u8) -> Self {
+        Self {
+            priority,
+            todo: threads.iter().map(|&id| (id, 1)).collect(),
+        }
+    }
+    fn push(&mut self, id: ThreadId, depth: u8) {
+        if depth <= DEPTH_MAX {
+            // A full list means that the bound on threads is reached.
+            let _ = self.todo.push((id, depth));
+        }
+    }
+}
+
+impl<H: Hardware> Kernel<H> {
+    /// A server has at least its client's priority while it serves.
+    pub(crate) fn lend_priority(&self, client: &Thread, server: &Thread) {
+        let lent = client.priority.load(Relaxed);
+        server
+            .priority
+            .store(server.base_priority.load(Relaxed).max(lent), Relaxed);
+    }
+
+    /// A thread that serves nobody has its own priority.
+    pub(crate) fn own_priority(&self, cpu: &CpuState, thread: &Thread) {
+        let own = thread.base_priority.load(Relaxed);
+        thread.priority.store(own, Relaxed);
+        cpu.priority.store(own, Relaxed);
+    }
+
+    /// Raises threads, one lock at a time. What a thread does may change in between; then the one who changed it has used
+    /// the new priority already, for it is written first.
+    pub(crate) fn raise(&self, cpu: &CpuState, mut raise: Raise) {
+        let mut at = 0;
+        while let Some(&(id, depth)) = raise.todo.get(at) {
+            at += 1;
+            let thread = self.thread(id);
+            if thread.priority.fetch_max(raise.priority, Relaxed) >= raise.priority {
+                continue;
+            }
+            match thread.status().state() {
+                State::Ready => self.requeue(cpu, id),
+                State::Running => self.note_raised(thread, raise.priority),
+                State::Called => {
+                    if let Some(server) = ThreadId::from_word(thread.server.load(Relaxed)) {
+                        raise.push(server, depth + 1);
+                    }
+                }
+                State::Queued => self.raise_queued(cpu, id, &mut raise, depth),
+                _ => {}
+            }
+        }
+    }
+
+    /// Moves a ready thread to its new place in its run queue.
+    fn requeue(&self, cpu: &CpuState, id: ThreadId) {
+        if self.unqueue(cpu, id) {
+            self.make_ready(cpu, id);
+        }
+    }
+
+    /// Tells the CPU that runs a thread what its priority is now.
+    fn note_raised(&self, thread: &Thread, priority: u8) {
+        if let Some(there) = self.cpus.get(thread.last_cpu.load(Relaxed) as usize) {
+            there.priority.fetch_max(priority, Relaxed);
+        }
+    }
+
+    /// Moves a queued caller to its new place, and goes on to the servers it waits for.
+    fn raise_queued(&self, cpu: &CpuState, id: ThreadId, raise: &mut Raise, depth: u8) {
+        let thread = self.thread(id);
+        let Some(endpoint) = Ref::unpack(thread.blocked_on.load(Relaxed))
+            .and_then(|reference| self.pools.endpoints.get(reference))
+        else {
+            return;
+        };
+        let mut queues = endpoint.queues.lock(&cpu.token);
+        if thread.status().state() == State::Queued && thread.linked.load(Relaxed) {
+            queues.callers.remove(&self.pools.threads, id);
+            queues.callers.push(&self.pools.threads, id, raise.priority);
+            for &server in &queues.servers {
+                raise.push(server, depth + 1);
+            }
+        }
+    }
+}

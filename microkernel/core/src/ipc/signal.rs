@@ -1,0 +1,243 @@
+//! Notifications: setting bits, waiting for them, binding them to a thread, and their timers.
+
+use crate::base::addr::Nanos;
+use crate::base::pool::Ref;
+use crate::base::regs::Reg;
+use crate::calls::{Caller, Stop};
+use crate::hardware::Hardware;
+use crate::kernel::{CpuState, Kernel};
+use crate::object::thread::{State, ThreadId};
+use crate::object::{Notification, Object};
+use core::sync::atomic::Ordering::Relaxed;
+use ipc::abi::{Delivery, Error, Handle, NEVER, Rights};
+
+/// Waiters that one signal looks at, should some be claimed by others just then.
+const WAITERS_MAX: usize = 8;
+
+impl<H: Hardware> Kernel<H> {
+    /// Sets bits, and wakes who waits for them.
+    pub(crate) fn set_bits(&self, cpu: &CpuState, reference: Ref<Notification>, set: u64) {
+        let Some(notification) = self.pools.notifications.get(reference) else {
+            return;
+        };
+        let mut bits = notification.bits.lock(&cpu.token);
+        if self.pools.notifications.get(reference).is_none() {
+            return;
+        }
+        bits.pending |= set;
+        if bits.pending == 0 {
+            return;
+        }
+        for _ in 0..WAITERS_MAX {
+            let Some(id) = bits.waiters.pop(&self.pools.threads) else {
+                break;
+            };
+            let thread = self.thread(id);
+            let seen = thread.status();
+            if seen.state() == State::Waiting && thread.claim(seen) {
+                let taken = core::mem::take(&mut bits.pending);
+                drop(bits);
+                thread.regs.set(Reg::Rdi, taken);
+                self.finish(cpu, id, Ok(()));
+                return;
+            }
+        }
+        let Some(id) = bits.bound else { return };
+        let thread = self.thread(id);
+        let seen = thread.status();
+        if seen.state() == State::Receiving && thread.claim(seen) {
+            let taken = core::mem::take(&mut bits.pending);
+            drop(bits);
+            self.unlink(cpu, id, State::Receiving);
+            thread.regs.set(Reg::Rdi, taken);
+            thread.regs.set(Reg::Rsi, 0);
+            thread.regs.set(Reg::Rdx, Delivery::Notification as u64);
+            self.finish(cpu, id, Ok(()));
+        }
+    }
+
+    fn notification(
+        &self,
+        caller: &Caller<'_>,
+        handle: Handle,
+        right: Rights,
+    ) -> Result<Ref<Notification>, Error> {
+        let grant = self.lookup(caller, handle)?;
+        let Object::Notification(reference) = grant.object else {
+            return Err(Error::WrongType);
+        };
+        grant.with(right)?;
+        Ok(reference)
+    }
+
+    /// `signal`.
+    pub(crate) fn signal(&self, caller: &Caller<'_>, handle: Handle, set: u64) -> Result<(), Stop> {
+        let reference = self.notification(caller, handle, Rights::SIGNAL)?;
+        self.set_bits(caller.cpu, reference, set);
+        Ok(())
+    }
+
+    /// `wait`.
+    pub(crate) fn wait(
+        &self,
+        caller: &Caller<'_>,
+        handle: Handle,
+        deadline: u64,
+    ) -> Result<(u64,), Stop> {
+        let reference = self.notification(caller, handle, Rights::WAIT)?;
+        let notification = self
+            .pools
+            .notifications
+            .get(reference)
+            .ok_or(Error::BadHandle)?;
+        let mut bits = notification.bits.lock(&caller.cpu.token);
+        if self.pools.notifications.get(reference).is_none() {
+            return Err(Error::BadHandle.into());
+        }
+        if bits.pending != 0 {
+            return Ok((core::mem::take(&mut bits.pending),));
+        }
+        caller.thread.blocked_on.store(reference.pack(), Relaxed);
+        bits.waiters.push(
+            &self.pools.threads,
+            caller.id,
+            caller.thread.priority.load(Relaxed),
+        );
+        self.block(caller.cpu, caller.id, State::Waiting, deadline);
+        Err(Stop::Blocked)
+    }
+
+    /// `bind`.
+    pub(crate) fn bind(
+        &self,
+        caller: &Caller<'_>,
+        handle: Handle,
+        thread: Handle,
+    ) -> Result<(), Stop> {
+        let reference = self.notification(caller, handle, Rights::WAIT)?;
+        let notification = self
+            .pools
+            .notifications
+            .get(reference)
+            .ok_or(Error::BadHandle)?;
+        if thread == Handle::NONE {
+            self.unbind(caller.cpu, reference);
+            return Ok(());
+        }
+        let hold = self.hold(caller, thread, Rights::MANAGE)?;
+        let Object::Thread(thread) = hold.object() else {
+            return Err(Error::WrongType.into());
+        };
+        let id = ThreadId(thread.index());
+        let mut bits = notification.bits.lock(&caller.cpu.token);
+        if self.pools.notifications.get(reference).is_none() {
+            return Err(Error::BadHandle.into());
+        }
+        let word = &self.thread(id).bound;
+        // Both bonds are made under this lock; the thread's own word decides between two notifications.
+        if bits.bound.is_some()
+            || word
+                .compare_exchange(
+                    0,
+                    reference.pack(),
+                    core::sync::atomic::Ordering::AcqRel,
+                    core::sync::atomic::Ordering::Acquire,
+                )
+                .is_err()
+        {
+            return Err(Error::Busy.into());
+        }
+        bits.bound = Some(id);
+        Ok(())
+    }
+
+    /// Undoes a bond, from either end.
+    pub(crate) fn unbind(&self, cpu: &CpuState, reference: Ref<Notification>) {
+        if let Some(notification) = self.pools.notifications.get(reference) {
+            let mut bits = notification.bits.lock(&cpu.token);
+            if let Some(id) = bits.bound.take() {
+                let _ = self.thread(id).bound.compare_exchange(
+                    reference.pack(),
+                    0,
+                    core::sync::atomic::Ordering::AcqRel,
+                    core::sync::atomic::Ordering::Acquire,
+                );
+            }
+        }
+    }
+
+    /// `timer_set`.
+    pub(crate) fn timer_set(
+        &self,
+        caller: &Caller<'_>,
+        handle: Handle,
+        set: u64,
+        deadline: u64,
+    ) -> Result<(), Stop> {
+        let reference = self.notification(caller, handle, Rights::WAIT)?;
+        let notification = self
+            .pools
+            .notifications
+            .get(reference)
+            .ok_or(Error::BadHandle)?;
+        let cpu = caller.cpu;
+        let mut bits = notification.bits.lock(&cpu.token);
+        if self.pools.notifications.get(reference).is_none() {
+            return Err(Error::BadHandle.into());
+        }
+        self.cancel_timer(cpu, reference, &mut bits);
+        if deadline != NEVER {
+            bits.timer_bits = set;
+            bits.timer_cpu = Some(cpu.token.id().0);
+            let mut timers = cpu.timers.lock(&cpu.token);
+            timers.set(self.timer_item(reference), Nanos(deadline));
+            if let Some(next) = timers.next() {
+                self.hw.set_timer(next);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a notification's timer out of the queue it is in.
+    pub(crate) fn cancel_timer(
+        &self,
+        cpu: &CpuState,
+        reference: Ref<Notification>,
+        bits: &mut crate::object::notification::Bits,
+    ) {
+        if let Some(there) = bits
+            .timer_cpu
+            .take()
+            .and_then(|id| self.cpus.get(id as usize))
+        {
+            there
+                .timers
+                .lock(&cpu.token)
+                .cancel(self.timer_item(reference));
+        }
+    }
+
+    /// A notification's timer has come. It may have been set anew since it was taken off the queue; then it waits for that.
+    pub(crate) fn expire_timer(&self, cpu: &CpuState, slot: u32) {
+        let Some(reference) = self.pools.notifications.reference(slot) else {
+            return;
+        };
+        let Some(notification) = self.pools.notifications.get(reference) else {
+            return;
+        };
+        let mut bits = notification.bits.lock(&cpu.token);
+        let here = bits.timer_cpu == Some(cpu.token.id().0);
+        let rearmed = cpu
+            .timers
+            .lock(&cpu.token)
+            .deadline(self.timer_item(reference))
+            .is_some();
+        if !here || rearmed {
+            return;
+        }
+        bits.timer_cpu = None;
+        let set = bits.timer_bits;
+        drop(bits);
+        self.set_bits(cpu, reference, set);
+    }
+}

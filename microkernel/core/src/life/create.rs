@@ -1,0 +1,200 @@
+//! Making processes and threads.
+
+use crate::base::addr::UserAddr;
+use crate::base::pool::Ref;
+use crate::handles::HandleTable;
+use crate::hardware::Hardware;
+use crate::kernel::{CpuState, Kernel};
+use crate::mem::page::{Access, Kind, Page};
+use crate::mem::paging::Tables;
+use crate::object::process::{Counted, NO_CRASH, Teardown};
+use crate::object::thread::{ANY_CPU, State};
+use crate::object::{Memory, Notification, Process, Thread, ThreadId};
+use crate::space::{Account, Space};
+use core::sync::atomic::Ordering::{Relaxed, Release};
+use ipc::abi::Error;
+use ipc::abi::exit::ExitReason;
+use ipc::abi::layout::INFO_PAGE;
+
+/// Pages a process needs for itself: its root table, and three tables and their like for the information page.
+pub const PROCESS_PAGES_MIN: u64 = 8;
+
+/// What a new thread begins with.
+#[derive(Clone, Copy, Debug)]
+pub struct Start {
+    /// RIP.
+    pub entry: u64,
+    /// RSP.
+    pub stack: u64,
+    /// RDI.
+    pub argument: u64,
+    /// FS base.
+    pub base: u64,
+}
+
+impl<H: Hardware> Kernel<H> {
+    /// Makes a process without threads. Its quota is taken from its parent's.
+    ///
+    /// # Errors
+    /// `QuotaExceeded` when the parent cannot give that much, `BadArgument` when it is too little for any process, `OutOfMemory`.
+    pub(crate) fn create_process(
+        &self,
+        cpu: &CpuState,
+        parent: Option<u32>,
+        quota: u64,
+        image: u32,
+        name: [u64; 2],
+    ) -> Result<Ref<Process>, Error> {
+        if quota < PROCESS_PAGES_MIN {
+            return Err(Error::BadArgument);
+        }
+        if let Some(parent) = parent
+            && !self.process(parent).charge(quota)
+        {
+            return Err(Error::QuotaExceeded);
+        }
+        let made = self.fill_process(cpu, quota, image, name);
+        if let Some(parent) = parent {
+            match made {
+                Ok((reference, process)) => {
+                    process.parent.store(parent, Relaxed);
+                    self.process(parent).refs.fetch_add(1, Relaxed);
+                    return Ok(reference);
+                }
+                Err(_) => self.process(parent).uncharge(quota),
+            }
+        }
+        made.map(|(reference, _)| reference)
+    }
+
+    fn fill_process(
+        &self,
+        cpu: &CpuState,
+        quota: u64,
+        image: u32,
+        name: [u64; 2],
+    ) -> Result<(Ref<Process>, &'static Process), Error> {
+        let root = self.frames.allocate(&cpu.token).ok_or(Error::OutOfMemory)?;
+        let Some((reference, process)) = self.pools.processes.take(&cpu.token) else {
+            self.frames.free(&cpu.token, root);
+            return Err(Error::OutOfMemory);
+        };
+        let tables = Tables::new(self.hw, root, |index| self.hw.kernel_entry(index));
+        process
+            .pid
+            .store(self.next_pid.fetch_add(1, Relaxed), Relaxed);
+        process.image.store(image, Relaxed);
+        for (word, value) in process.name.iter().zip(name) {
+            word.store(value, Relaxed);
+        }
+        process.active.store(0, Relaxed);
+        process.quota.store(quota, Relaxed);
+        process.pages.store(1, Relaxed);
+        process.parent.store(u32::MAX, Relaxed);
+        process.cpu_ticks.store(0, Relaxed);
+        process.freeing.store(0, Relaxed);
+        for count in &process.objects {
+            count.store(0, Relaxed);
+        }
+        *process.handles.lock(&cpu.token) = HandleTable::new();
+        *process.space.lock(&cpu.token) = Space::new();
+        {
+            let mut life = process.life.lock(&cpu.token);
+            life.threads = ThreadId::NONE;
+            life.live = 0;
+            life.reason = ExitReason::Running;
+            life.code = 0;
+            life.crash = NO_CRASH;
+            life.watcher = None;
+            life.teardown = Teardown::Alive;
+        }
+        process.refs.store(1, Relaxed);
+        process.root.store(root.0, Release);
+        process.dead.store(false, Release);
+        let slot = reference.index();
+        let info = Page::new(UserAddr(INFO_PAGE)).and_then(|page| {
+            let mut account = Account::new(self, cpu, slot);
+            tables.map(
+                self.hw,
+                page,
+                self.facts.info_page,
+                Access::Read,
+                Kind::Ram,
+                &mut account,
+            )
+        });
+        if let Err(error) = info {
+            // The machine ran out in between: what was made goes the way of every process.
+            self.begin_death(cpu, slot, ExitReason::Killed, 0, None);
+            return Err(error);
+        }
+        Ok((reference, process))
+    }
+
+    /// Makes a held thread in a process. `buffer` is counted by the caller, for the thread.
+    ///
+    /// # Errors
+    /// `PeerDied` if the process has ended, `LimitReached` or `OutOfMemory` if there is no thread to be had.
+    pub(crate) fn create_thread(
+        &self,
+        cpu: &CpuState,
+        slot: u32,
+        start: Start,
+        priority: u8,
+        buffer: (Ref<Memory>, u64),
+    ) -> Result<Ref<Thread>, Error> {
+        let process = self.process(slot);
+        self.count(process, Counted::Threads)?;
+        let Some((reference, thread)) = self.pools.threads.take(&cpu.token) else {
+            self.uncount(cpu, slot, Counted::Threads);
+            return Err(Error::OutOfMemory);
+        };
+        let id = ThreadId(reference.index());
+        thread.regs.start(start.entry, start.stack, start.argument);
+        thread.fs_base.store(start.base, Relaxed);
+        thread.process.store(slot, Relaxed);
+        thread
+            .tid
+            .store(self.next_tid.fetch_add(1, Relaxed), Relaxed);
+        thread.base_priority.store(priority, Relaxed);
+        thread.priority.store(priority, Relaxed);
+        thread.pinned.store(ANY_CPU, Relaxed);
+        thread.last_cpu.store(cpu.token.id().0, Relaxed);
+        thread.linked.store(false, Relaxed);
+        thread.blocked_on.store(0, Relaxed);
+        thread.receives_from.store(0, Relaxed);
+        thread.set_serving(None);
+        thread.server.store(ThreadId::NONE, Relaxed);
+        thread.bound.store(0, Relaxed);
+        thread.timer_cpu.store(ANY_CPU, Relaxed);
+        thread.filling.store(0, Relaxed);
+        thread.cursor.store(0, Relaxed);
+        thread.cpu_ticks.store(0, Relaxed);
+        thread.buffer_object.store(buffer.0.pack(), Relaxed);
+        thread.buffer.store(buffer.1, Relaxed);
+        // One for the process's list, one for the handle that the caller makes.
+        thread.refs.store(2, Relaxed);
+        let mut life = process.life.lock(&cpu.token);
+        if process.is_dead() {
+            drop(life);
+            self.pools.threads.give(&cpu.token, reference);
+            self.uncount(cpu, slot, Counted::Threads);
+            return Err(Error::PeerDied);
+        }
+        thread.sibling.store(life.threads, Relaxed);
+        life.threads = id.0;
+        life.live += 1;
+        thread.publish(State::Held);
+        Ok(reference)
+    }
+
+    /// Who is told when a process has ended. The notification is counted by the caller, for this.
+    pub(crate) fn watch(
+        &self,
+        cpu: &CpuState,
+        process: &Process,
+        watcher: (Ref<Notification>, u64),
+    ) {
+        process.life.lock(&cpu.token).watcher = Some(watcher);
+    }
+}

@@ -1,0 +1,110 @@
+//! A thread did what the hardware refuses. Its process ends, and what it was doing is kept for who watches.
+
+use crate::base::addr::UserAddr;
+use crate::base::regs::Reg;
+use crate::hardware::Hardware;
+use crate::kernel::{CpuState, Kernel};
+use crate::mem::page::Kind;
+use crate::mem::paging::Tables;
+use crate::object::Thread;
+use core::sync::atomic::Ordering::Relaxed;
+use ipc::abi::exit::{BACKTRACE_MAX, CrashReport, ExitReason, FaultKind};
+
+/// Registers of a crash report, in its order.
+const REPORTED: [Reg; 18] = [
+    Reg::Rip,
+    Reg::Rsp,
+    Reg::Rflags,
+    Reg::Rax,
+    Reg::Rbx,
+    Reg::Rcx,
+    Reg::Rdx,
+    Reg::Rsi,
+    Reg::Rdi,
+    Reg::Rbp,
+    Reg::R8,
+    Reg::R9,
+    Reg::R10,
+    Reg::R11,
+    Reg::R12,
+    Reg::R13,
+    Reg::R14,
+    Reg::R15,
+];
+
+/// What an exception vector says about a program (Intel SDM volume 3A, table 6-1).
+const fn kind_of(vector: u8) -> FaultKind {
+    match vector {
+        0 => FaultKind::Divide,
+        1 | 3 => FaultKind::Debug,
+        6 => FaultKind::InvalidOpcode,
+        7 => FaultKind::NoFpu,
+        10..=13 => FaultKind::Protection,
+        14 => FaultKind::Page,
+        17 => FaultKind::Alignment,
+        _ => FaultKind::Other,
+    }
+}
+
+impl<H: Hardware> Kernel<H> {
+    /// The current thread raised an exception in user mode.
+    ///
+    /// # Panics
+    /// If there is no current thread: user mode has one.
+    pub fn fault(&self, cpu: &CpuState, vector: u8, error: u64, address: u64) {
+        let id = cpu
+            .current()
+            .expect("an exception in user mode comes from the current thread");
+        let thread = self.thread(id);
+        let kind = kind_of(vector);
+        let mut report = CrashReport {
+            kind: kind as u64,
+            tid: thread.tid.load(Relaxed).into(),
+            error_code: error,
+            address: if kind == FaultKind::Page { address } else { 0 },
+            registers: REPORTED.map(|reg| thread.regs.get(reg)),
+            ..CrashReport::default()
+        };
+        self.backtrace(thread, &mut report);
+        self.begin_death(
+            cpu,
+            thread.process.load(Relaxed),
+            ExitReason::Faulted,
+            0,
+            Some(report),
+        );
+    }
+
+    /// Follows the frame pointers of a thread's user stack, as far as they can be believed: upwards, aligned, in mapped RAM.
+    fn backtrace(&self, thread: &Thread, report: &mut CrashReport) {
+        report.backtrace[0] = thread.regs.get(Reg::Rip);
+        report.frames = 1;
+        let mut frames = 1;
+        let Some(root) = self.process_of(thread).root() else {
+            return;
+        };
+        let tables = Tables::at(root);
+        let read = |address: u64| {
+            let found = tables.translate(self.hw, UserAddr(address))?;
+            let usable = found.kind == Kind::Ram && self.hw.is_ram(found.at.frame());
+            usable.then(|| self.hw.read(found.at))
+        };
+        let mut base = thread.regs.get(Reg::Rbp);
+        while frames < BACKTRACE_MAX && base != 0 && base.is_multiple_of(8) {
+            let Some(back) = base.checked_add(8).and_then(read) else {
+                break;
+            };
+            let Some(next) = read(base) else { break };
+            if back == 0 {
+                break;
+            }
+            report.backtrace[frames] = back;
+            frames += 1;
+            if next <= base {
+                break;
+            }
+            base = next;
+        }
+        report.frames = frames as u64;
+    }
+}

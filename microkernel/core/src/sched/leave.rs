@@ -1,0 +1,194 @@
+//! The way out of the kernel: the quiescent point, a step of deferred work, and the choice of what runs next.
+
+use crate::base::regs::SavedRegs;
+use crate::hardware::Hardware;
+use crate::kernel::{CpuState, Kernel};
+use crate::object::thread::{State, ThreadId};
+use crate::sched::load::add;
+use core::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst, fence};
+
+/// What a CPU does after an entry.
+#[derive(Clone, Copy, Debug)]
+pub enum Next {
+    /// Restores these registers and goes to user mode.
+    Run(&'static SavedRegs),
+    /// Waits for an interrupt.
+    Idle,
+}
+
+/// Dead threads that one exit ends; if there are more, the CPU enters again at once.
+const DEAD_MAX: usize = 8;
+/// Threads that one flush wakes; the tick wakes the rest.
+const FLUSHED_MAX: usize = 8;
+
+impl<H: Hardware> Kernel<H> {
+    /// Decides what this CPU does next, and puts it in place.
+    pub fn leave(&self, cpu: &CpuState) -> Next {
+        debug_assert!(cpu.token.holds_nothing(), "a lock is held at kernel exit");
+        if let Some(epoch) = self.grace.pending(&cpu.token) {
+            self.hw.flush_all();
+            self.grace.pass(&cpu.token, epoch);
+            self.work.retry();
+            self.wake_flushed(cpu);
+        }
+        if self.work.is_runnable() {
+            self.work_step(cpu);
+        }
+        for _ in 0..DEAD_MAX {
+            let id = match cpu.current() {
+                Some(id) if cpu.resched.load(Relaxed) => {
+                    self.give_way(cpu, id);
+                    continue;
+                }
+                Some(id) => id,
+                None => match self.pick(cpu) {
+                    Some(id) => {
+                        self.switch_to(cpu, id);
+                        id
+                    }
+                    None => match self.go_idle(cpu) {
+                        Some(id) => {
+                            self.switch_to(cpu, id);
+                            id
+                        }
+                        None => return Next::Idle,
+                    },
+                },
+            };
+            let thread = self.thread(id);
+            let process = thread.process.load(Relaxed);
+            if self.process(process).is_dead() {
+                self.account(cpu);
+                cpu.current.store(ThreadId::NONE, Relaxed);
+                cpu.priority.store(0, Relaxed);
+                thread.publish(State::Claimed);
+                self.end_thread(cpu, id);
+                continue;
+            }
+            self.load_process(cpu, Some(process));
+            return Next::Run(&thread.regs);
+        }
+        self.load_process(cpu, None);
+        self.hw.kick(cpu.token.id());
+        Next::Idle
+    }
+
+    /// Makes an owned thread the current one.
+    pub(crate) fn switch_to(&self, cpu: &CpuState, id: ThreadId) {
+        self.account(cpu);
+        let thread = self.thread(id);
+        thread.last_cpu.store(cpu.token.id().0, Relaxed);
+        thread.publish(State::Running);
+        cpu.priority.store(thread.priority.load(Relaxed), Relaxed);
+        cpu.current.store(id.0, Relaxed);
+        cpu.resched.store(false, Relaxed);
+        cpu.slice_over.store(false, Relaxed);
+        self.hw.set_fs_base(thread.fs_base.load(Relaxed));
+        add(&cpu.load.switches, 1);
+    }
+
+    /// Puts the current thread back into this CPU's queue, behind its equals if its slice is over.
+    fn give_way(&self, cpu: &CpuState, id: ThreadId) {
+        self.account(cpu);
+        cpu.resched.store(false, Relaxed);
+        cpu.current.store(ThreadId::NONE, Relaxed);
+        cpu.priority.store(0, Relaxed);
+        let front = !cpu.slice_over.swap(false, Relaxed);
+        let pinned = self.thread(id).pinned.load(Relaxed);
+        match self.cpus.get(pinned as usize) {
+            // It was just pinned to another CPU: it goes there.
+            Some(there) if there.token.id() != cpu.token.id() => self.make_ready(cpu, id),
+            _ => self.enqueue(cpu, id, cpu.token.id(), front),
+        }
+    }
+
+    /// Announces this CPU as idle, then looks once more: a thread made ready before the announcement was seen is taken here.
+    fn go_idle(&self, cpu: &CpuState) -> Option<ThreadId> {
+        self.account(cpu);
+        self.load_process(cpu, None);
+        if self.work.is_runnable() {
+            self.hw.kick(cpu.token.id());
+        }
+        self.idle.fetch_or(cpu.token.id().bit(), SeqCst);
+        fence(SeqCst);
+        let found = self.pick(cpu);
+        if found.is_some() {
+            self.idle.fetch_and(!cpu.token.id().bit(), SeqCst);
+        }
+        found
+    }
+
+    /// Every entry begins here: an idle CPU is no longer idle.
+    pub(crate) fn entered(&self, cpu: &CpuState) {
+        if cpu.current.load(Relaxed) == ThreadId::NONE
+            && self.idle.load(Relaxed) & cpu.token.id().bit() != 0
+        {
+            self.idle.fetch_and(!cpu.token.id().bit(), SeqCst);
+        }
+    }
+
+    /// Loads a process's space, or the kernel's own. A CPU is in a process's `active` mask from before it loads the
+    /// space until after it has left it, so that who changes the tables knows whom to wait for.
+    fn load_process(&self, cpu: &CpuState, slot: Option<u32>) {
+        let loaded = cpu.loaded.load(Relaxed);
+        let wanted = slot.unwrap_or(u32::MAX);
+        if loaded == wanted {
+            return;
+        }
+        let root = slot.and_then(|slot| {
+            let process = self.process(slot);
+            process.active.fetch_or(cpu.token.id().bit(), SeqCst);
+            process.root()
+        });
+        self.hw.load_space(root);
+        if loaded != u32::MAX {
+            let left = self.process(loaded);
+            left.active.fetch_and(!cpu.token.id().bit(), SeqCst);
+            if left.is_dead() {
+                self.work.retry();
+            }
+        }
+        cpu.loaded.store(wanted, Relaxed);
+    }
+
+    /// Leaves the space of a process that this CPU no longer runs.
+    pub(crate) fn unload(&self, cpu: &CpuState) {
+        self.load_process(cpu, None);
+    }
+
+    /// Charges the time since the last switch to who had it.
+    pub(crate) fn account(&self, cpu: &CpuState) {
+        let now = self.hw.tsc().0;
+        let spent = now.saturating_sub(cpu.load.since.load(Relaxed));
+        cpu.load.since.store(now, Relaxed);
+        match cpu.current() {
+            Some(id) => {
+                add(&self.thread(id).cpu_ticks, spent);
+                add(&cpu.load.busy_ticks, spent);
+            }
+            None => add(&cpu.load.idle_ticks, spent),
+        }
+    }
+
+    /// Wakes threads whose unmapping every CPU has seen.
+    pub(crate) fn wake_flushed(&self, cpu: &CpuState) {
+        for _ in 0..FLUSHED_MAX {
+            let mut waiters = self.shootdown.lock(&cpu.token);
+            let Some(id) = waiters.first() else { return };
+            let thread = self.thread(id);
+            let epoch = crate::mem::grace::Epoch::from_raw(thread.awaited_epoch.load(Relaxed));
+            if !self
+                .grace
+                .passed_by(thread.awaited_cpus.load(Relaxed), epoch)
+            {
+                return;
+            }
+            let seen = thread.status();
+            waiters.remove(&self.pools.threads, id);
+            drop(waiters);
+            if seen.state() == State::Unmapping && thread.claim(seen) {
+                self.finish(cpu, id, Ok(()));
+            }
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Making a thread ready: choosing its CPU, queueing it, and making that CPU notice.
+
+use crate::base::cpu::CpuId;
+use crate::hardware::Hardware;
+use crate::kernel::{CpuState, Kernel};
+use crate::object::thread::{ANY_CPU, State, Thread, ThreadId};
+use core::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst, fence};
+
+impl<H: Hardware> Kernel<H> {
+    /// Queues a thread that the caller owns. It may run elsewhere before this returns.
+    pub(crate) fn make_ready(&self, cpu: &CpuState, id: ThreadId) {
+        let thread = self.thread(id);
+        let target = match thread.pinned.load(Relaxed) {
+            ANY_CPU => self.choose(cpu, thread),
+            pinned => CpuId(pinned),
+        };
+        self.enqueue(cpu, id, target, false);
+        let priority = thread.priority.load(Relaxed);
+        if target == cpu.token.id() {
+            if priority > cpu.priority.load(Relaxed) {
+                cpu.resched.store(true, Relaxed);
+            }
+            // A CPU that went idle while this one chose has looked at the queues before it saw this thread.
+            if thread.pinned.load(Relaxed) == ANY_CPU {
+                self.offer(cpu);
+            }
+        } else {
+            let there = self.cpu(target);
+            // The fence in `offer`'s partner: the queue is written before the priority is read.
+            fence(SeqCst);
+            if there.current.load(Relaxed) == ThreadId::NONE
+                || priority > there.priority.load(Relaxed)
+            {
+                there.resched.store(true, Relaxed);
+                self.hw.kick(target);
+            }
+        }
+    }
+
+    /// Puts an owned thread into a CPU's run queue, as `Ready`.
+    pub(crate) fn enqueue(&self, cpu: &CpuState, id: ThreadId, target: CpuId, front: bool) {
+        let thread = self.thread(id);
+        let priority = thread.priority.load(Relaxed);
+        let mut queue = self.cpu(target).queue.lock(&cpu.token);
+        thread.queue_cpu.store(target.0, Relaxed);
+        thread.publish(State::Ready);
+        if front {
+            queue.push_front(&self.pools.threads, id, priority);
+        } else {
+            queue.push(&self.pools.threads, id, priority);
+        }
+    }
+
+    /// An idle CPU, the one it ran on if that is idle; else this one.
+    fn choose(&self, cpu: &CpuState, thread: &Thread) -> CpuId {
+        let here = cpu.token.id();
+        if cpu.current.load(Relaxed) == ThreadId::NONE && cpu.priority.load(Relaxed) == 0 {
+            return here;
+        }
+        let last = thread.last_cpu.load(Relaxed);
+        for _ in 0..2 {
+            let idle = self.idle.load(SeqCst);
+            if idle == 0 {
+                return here;
+            }
+            let warm = idle & 1u64.checked_shl(last.into()).unwrap_or(0);
+            let pick = if warm != 0 {
+                CpuId(last)
+            } else {
+                CpuId(idle.trailing_zeros() as u8)
+            };
+            if self.idle.fetch_and(!pick.bit(), SeqCst) & pick.bit() != 0 {
+                return pick;
+            }
+        }
+        here
+    }
+
+    /// Wakes an idle CPU, if there is one, to take what waits in this CPU's queue.
+    fn offer(&self, cpu: &CpuState) {
+        fence(SeqCst);
+        let idle = self.idle.load(SeqCst) & !cpu.token.id().bit();
+        if idle != 0 && cpu.current.load(Relaxed) != ThreadId::NONE {
+            let pick = CpuId(idle.trailing_zeros() as u8);
+            if self.idle.fetch_and(!pick.bit(), SeqCst) & pick.bit() != 0 {
+                self.hw.kick(pick);
+            }
+        }
+    }
+
+    /// Takes a ready thread out of its run queue, if it is still in one: the caller owns it then.
+    pub(crate) fn unqueue(&self, cpu: &CpuState, id: ThreadId) -> bool {
+        let thread = self.thread(id);
+        let Some(there) = self.cpus.get(thread.queue_cpu.load(Relaxed) as usize) else {
+            return false;
+        };
+        let mut queue = there.queue.lock(&cpu.token);
+        // Under this lock the state and the links of a thread that is queued here cannot change.
+        if thread.status().state() != State::Ready
+            || !thread.linked.load(Relaxed)
+            || thread.queue_cpu.load(Relaxed) != there.token.id().0
+        {
+            return false;
+        }
+        queue.remove(&self.pools.threads, id);
+        thread.publish(State::Claimed);
+        true
+    }
+
+    /// The next thread for this CPU: the first of its own queue, else one that another CPU's queue has and that may run here.
+    pub(crate) fn pick(&self, cpu: &CpuState) -> Option<ThreadId> {
+        self.take_from(cpu, cpu, false).or_else(|| {
+            let here = cpu.token.id().index();
+            (1..self.cpus.len()).find_map(|step| {
+                let there = &self.cpus[(here + step) % self.cpus.len()];
+                self.take_from(cpu, there, true)
+            })
+        })
+    }
+
+    /// Takes the first thread from a queue; to steal, the first of the first few that is not pinned.
+    fn take_from(&self, cpu: &CpuState, there: &CpuState, steal: bool) -> Option<ThreadId> {
+        const LOOK: usize = 8;
+        let mut queue = there.queue.lock(&cpu.token);
+        let mut at = queue.first()?;
+        for _ in 0..LOOK {
+            if !steal || self.thread(at).pinned.load(Relaxed) == ANY_CPU {
+                queue.remove(&self.pools.threads, at);
+                self.thread(at).publish(State::Claimed);
+                return Some(at);
+            }
+            at = queue.after(&self.pools.threads, at)?;
+        }
+        None
+    }
+}

@@ -1,0 +1,51 @@
+//! Timer interrupts and kicks.
+
+use crate::hardware::Hardware;
+use crate::kernel::{CpuState, Kernel};
+use crate::profile::{Interrupted, Machine};
+use crate::sched::load::add;
+use core::sync::atomic::Ordering::Relaxed;
+
+/// Retired frames that a tick makes free at most.
+const RECLAIM: u32 = 64;
+
+impl<H: Hardware + Machine> Kernel<H> {
+    /// The periodic tick, 100 a second on each CPU: samples, ends time slices, and moves on what waits for other CPUs.
+    pub fn tick(&self, cpu: &CpuState, interrupted: &Interrupted) {
+        let wake = self.sample(cpu, interrupted);
+        self.entered(cpu);
+        self.wake_profiler(cpu, wake);
+        add(&cpu.load.interrupts, 1);
+        add(&cpu.load.ticks, 1);
+        let ready = cpu.queue.lock(&cpu.token).highest();
+        if ready.is_some_and(|ready| ready >= cpu.priority.load(Relaxed)) {
+            cpu.slice_over.store(true, Relaxed);
+            cpu.resched.store(true, Relaxed);
+        }
+        self.frames.reclaim(&cpu.token, &self.grace, RECLAIM);
+        self.work.retry();
+        self.wake_flushed(cpu);
+        self.serve_deadlines(cpu);
+    }
+}
+
+impl<H: Hardware> Kernel<H> {
+    /// The one-shot timer that [`Hardware::set_timer`] asked for.
+    pub fn timer(&self, cpu: &CpuState) {
+        self.entered(cpu);
+        add(&cpu.load.interrupts, 1);
+        self.serve_deadlines(cpu);
+    }
+
+    /// Another CPU wants this one to pass through the kernel: to flush, to end a thread, or to take one up.
+    pub fn kicked(&self, cpu: &CpuState) {
+        self.entered(cpu);
+        add(&cpu.load.interrupts, 1);
+    }
+
+    /// This CPU begins to take part: called once on it, before its first [`leave`](Kernel::leave).
+    pub fn start_cpu(&self, cpu: &CpuState) {
+        self.grace.join(&cpu.token);
+        cpu.load.since.store(self.hw.tsc().0, Relaxed);
+    }
+}

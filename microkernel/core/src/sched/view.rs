@@ -1,0 +1,74 @@
+//! The kernel's threads as the sampling path sees them. Its rules hold here: atomic loads, no lock, no panic.
+
+use crate::hardware::Hardware;
+use crate::kernel::{CpuState, Kernel};
+use crate::object::thread::{Status, ThreadId};
+use crate::profile::{Interrupted, Machine, ThreadView, Threads, Wake};
+use core::sync::atomic::Ordering::Relaxed;
+
+/// Threads, looked at from a CPU.
+struct View<'a, H: Hardware + 'static> {
+    kernel: &'a Kernel<H>,
+    cpu: &'a CpuState,
+}
+
+impl<H: Hardware> Threads for View<'_, H> {
+    type Thread = ThreadId;
+
+    fn current(&self) -> Option<ThreadId> {
+        self.cpu.current()
+    }
+
+    fn view(&self, id: ThreadId) -> Option<ThreadView<'_>> {
+        let thread = self.kernel.pools.threads.at(id.0)?;
+        let process = self
+            .kernel
+            .pools
+            .processes
+            .at(thread.process.load(Relaxed))?;
+        Some(ThreadView {
+            pid: process.pid.load(Relaxed),
+            tid: thread.tid.load(Relaxed),
+            image: process.image.load(Relaxed),
+            root: process.root()?,
+            regs: &thread.regs,
+        })
+    }
+
+    fn served(&self, id: ThreadId) -> Option<(ThreadId, u64)> {
+        let (client, sequence) = self.kernel.pools.threads.at(id.0)?.served()?;
+        // A client that is not in that very call any more has another status, and its frames are left out.
+        Some((client, Status::in_call(sequence).raw()))
+    }
+
+    fn sequence(&self, id: ThreadId) -> u64 {
+        self.kernel
+            .pools
+            .threads
+            .at(id.0)
+            .map_or(0, |thread| thread.status().raw())
+    }
+}
+
+impl<H: Hardware + Machine> Kernel<H> {
+    /// This CPU's part in a profile, in its tick, before anything else changes what the tick interrupted.
+    pub(crate) fn sample(&self, cpu: &CpuState, interrupted: &Interrupted) -> Wake {
+        self.profiler.on_tick(
+            cpu.token.id(),
+            interrupted,
+            self.hw,
+            &View { kernel: self, cpu },
+        )
+    }
+
+    /// Tells `profd` what the sampling path found, from outside it.
+    pub(crate) fn wake_profiler(&self, cpu: &CpuState, wake: Wake) {
+        if wake == Wake::No {
+            return;
+        }
+        let watcher = *self.profiler_watcher.lock(&cpu.token);
+        if let Some((notification, bits)) = watcher {
+            self.set_bits(cpu, notification, bits);
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Blocking and waking: the two ends of every wait.
+
+use crate::base::addr::Nanos;
+use crate::base::pool::Ref;
+use crate::base::regs::Reg;
+use crate::hardware::Hardware;
+use crate::kernel::{CpuState, Kernel};
+use crate::object::thread::{ANY_CPU, State, Status, Thread, ThreadId};
+use core::sync::atomic::Ordering::Relaxed;
+use ipc::abi::{Error, NEVER};
+
+/// Deadlines that one timer interrupt serves; more are served by the next, at once.
+const DUE_MAX: usize = 16;
+/// A deadline that met a claimed thread is looked at again after this time.
+const RETRY_NANOS: u64 = 20_000;
+
+impl<H: Hardware> Kernel<H> {
+    /// Blocks the current thread, which is already in the queue it waits in, under that queue's lock. After this it may run
+    /// anywhere: the caller touches it no more.
+    pub(crate) fn block(&self, cpu: &CpuState, id: ThreadId, state: State, deadline: u64) {
+        let thread = self.thread(id);
+        self.account(cpu);
+        cpu.current.store(ThreadId::NONE, Relaxed);
+        cpu.priority.store(0, Relaxed);
+        thread.deadline.store(deadline, Relaxed);
+        if deadline != NEVER {
+            self.arm(cpu, id, thread.next_sequence(), Nanos(deadline));
+        }
+        thread.publish(state);
+    }
+
+    /// Arms a thread's deadline for the wait with this sequence number, on this CPU.
+    fn arm(&self, cpu: &CpuState, id: ThreadId, sequence: u64, deadline: Nanos) {
+        let thread = self.thread(id);
+        let mut timers = cpu.timers.lock(&cpu.token);
+        thread.timer_cpu.store(cpu.token.id().0, Relaxed);
+        thread.timer_sequence.store(sequence, Relaxed);
+        timers.set(id.0, deadline);
+        if let Some(next) = timers.next() {
+            self.hw.set_timer(next);
+        }
+    }
+
+    /// Disarms the deadline of a thread that the caller owns.
+    pub(crate) fn disarm(&self, cpu: &CpuState, id: ThreadId) {
+        let thread = self.thread(id);
+        let armed_on = thread.timer_cpu.load(Relaxed);
+        if armed_on == ANY_CPU {
+            return;
+        }
+        let there = self.cpu(crate::base::cpu::CpuId(armed_on));
+        let mut timers = there.timers.lock(&cpu.token);
+        timers.cancel(id.0);
+        thread.timer_cpu.store(ANY_CPU, Relaxed);
+    }
+
+    /// Takes a thread that the caller has claimed from `was` out of the queue it waited in.
+    pub(crate) fn unlink(&self, cpu: &CpuState, id: ThreadId, was: State) {
+        let thread = self.thread(id);
+        let threads = &self.pools.threads;
+        let on = thread.blocked_on.load(Relaxed);
+        match was {
+            State::Receiving | State::Queued => {
+                let endpoint =
+                    Ref::unpack(on).and_then(|reference| self.pools.endpoints.get(reference));
+                if let Some(endpoint) = endpoint {
+                    let mut queues = endpoint.queues.lock(&cpu.token);
+                    if thread.linked.load(Relaxed) {
+                        match was {
+                            State::Receiving => queues.receivers.remove(threads, id),
+                            _ => queues.callers.remove(threads, id),
+                        }
+                    }
+                }
+            }
+            State::Waiting => {
+                let notification =
+                    Ref::unpack(on).and_then(|reference| self.pools.notifications.get(reference));
+                if let Some(notification) = notification {
+                    let mut bits = notification.bits.lock(&cpu.token);
+                    if thread.linked.load(Relaxed) {
+                        bits.waiters.remove(threads, id);
+                    }
+                }
+            }
+            State::Unmapping => {
+                let mut waiters = self.shootdown.lock(&cpu.token);
+                if thread.linked.load(Relaxed) {
+                    waiters.remove(threads, id);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Ends the wait of a claimed thread, out of its queue, with a status; other registers are as the waker left them.
+    pub(crate) fn finish(&self, cpu: &CpuState, id: ThreadId, status: Result<(), Error>) {
+        self.settle(cpu, id, status);
+        self.make_ready(cpu, id);
+    }
+
+    /// As [`finish`](Self::finish), but the caller decides where the thread goes.
+    pub(crate) fn settle(&self, cpu: &CpuState, id: ThreadId, status: Result<(), Error>) {
+        self.disarm(cpu, id);
+        let thread = self.thread(id);
+        thread.server.store(ThreadId::NONE, Relaxed);
+        thread.blocked_on.store(0, Relaxed);
+        thread
+            .regs
+            .set(Reg::Rax, status.map_or_else(|error| error as u64, |()| 0));
+    }
+
+    /// Fails the call that a thread is in, if it still is.
+    pub(crate) fn fail_call(&self, cpu: &CpuState, client: (ThreadId, u64), error: Error) {
+        if self.thread(client.0).claim_call(client.1) {
+            self.finish(cpu, client.0, Err(error));
+        }
+    }
+
+    /// Serves the deadlines that have come.
+    pub(crate) fn serve_deadlines(&self, cpu: &CpuState) {
+        let now = self.now();
+        for _ in 0..DUE_MAX {
+            let mut timers = cpu.timers.lock(&cpu.token);
+            let Some(item) = timers.pop_due(now) else {
+                break;
+            };
+            match self.pools.threads.at(item) {
+                Some(thread) => {
+                    let sequence = thread.timer_sequence.load(Relaxed);
+                    thread.timer_cpu.store(ANY_CPU, Relaxed);
+                    drop(timers);
+                    self.expire(cpu, ThreadId(item), thread, sequence, now);
+                }
+                None => {
+                    drop(timers);
+                    self.expire_timer(cpu, item - self.pools.threads.len());
+                }
+            }
+        }
+        if let Some(next) = cpu.timers.lock(&cpu.token).next() {
+            self.hw.set_timer(next);
+        }
+    }
+
+    fn expire(&self, cpu: &CpuState, id: ThreadId, thread: &Thread, sequence: u64, now: Nanos) {
+        let seen: Status = thread.status();
+        if seen.sequence() != sequence {
+            return;
+        }
+        if thread.claim(seen) {
+            self.unlink(cpu, id, seen.state());
+            self.finish(cpu, id, Err(Error::TimedOut));
+        } else if seen.state() == State::Claimed {
+            // Whoever holds it may put it back into the same wait (a call that is received): its deadline must not be lost.
+            self.arm(cpu, id, sequence, Nanos(now.0 + RETRY_NANOS));
+        }
+    }
+}
