@@ -42,6 +42,14 @@ impl Process {
             .map(|process| Self(OwnedHandle::new(process)))
     }
 
+    /// Makes a memory object of zeroed pages at its expense.
+    ///
+    /// # Errors
+    /// See the call `memory_create`.
+    pub fn memory(&self, pages: u64) -> Result<OwnedHandle, Error> {
+        syscall::memory_create(self.0.raw(), pages, 0).map(OwnedHandle::new)
+    }
+
     /// Maps pages of a memory object into it.
     ///
     /// # Errors

@@ -1,0 +1,266 @@
+//! How a program comes to life: an empty process, its image, its handles, and a first thread that is held.
+//!
+//! Whatever fails on the way, the process is ended again and nothing remains of it.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use ipc::abi::layout::PAGE_SIZE;
+use ipc::abi::startup::{
+    CONTROL_OFFSET, ControlBlock, IPC_BUFFER, STACK_BASE, STARTUP_PAGE, Startup, names,
+};
+use ipc::abi::{Error, Handle, Rights};
+use ipc::proto::system::Program;
+use zerocopy::IntoBytes;
+
+use crate::grants::{self, What};
+use crate::image::{Content, Image, ImageError, Segment};
+use crate::machine::{FirstThread, Machine, Pages};
+
+/// What is to be launched.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// Its entry.
+    pub program: &'a Program,
+    /// Its name, which [`Program::name`] is not if the entry is the default one.
+    pub name: &'a str,
+    /// Its image.
+    pub image: &'a Image<'a>,
+    /// Number of the image.
+    pub image_number: u32,
+    /// Page of the boot archive at which the file begins.
+    pub file_page: u64,
+    /// Its arguments.
+    pub args: &'a [&'a str],
+}
+
+/// A process with a held first thread.
+pub struct Launched<M: Machine> {
+    /// Process.
+    pub process: M::Process,
+    /// Its id.
+    pub pid: u32,
+    /// Its first thread.
+    pub thread: M::Handle,
+}
+
+/// Why a program cannot be launched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LaunchError {
+    /// There is no such file.
+    NoImage,
+    /// The file is not one that can be loaded.
+    Image(ImageError),
+    /// Arguments and handles do not fit the startup page.
+    StartupTooLarge,
+    /// The kernel refused.
+    Kernel(Error),
+}
+
+impl From<Error> for LaunchError {
+    fn from(error: Error) -> Self {
+        Self::Kernel(error)
+    }
+}
+
+/// An endpoint that some program serves. init holds it open, so that callers have it before the server runs.
+#[derive(Debug)]
+pub struct Endpoint<H> {
+    /// Name.
+    pub name: String,
+    /// With RECEIVE; `None` once init has given up on its server.
+    pub handle: Option<H>,
+}
+
+/// Launches a program; the thread is held.
+///
+/// # Errors
+/// See [`LaunchError`].
+pub fn launch<M: Machine>(
+    machine: &mut M,
+    endpoints: &[Endpoint<M::Handle>],
+    request: Request<'_>,
+    stdout: Option<M::Handle>,
+) -> Result<Launched<M>, LaunchError> {
+    let quota_pages = u64::from(request.program.memory_kib) * 1024 / PAGE_SIZE;
+    let (process, pid) = machine.create_process(request.name, quota_pages, request.image_number)?;
+    let mut loader = Loader {
+        machine,
+        process,
+        handles: Vec::new(),
+    };
+    let thread = loader
+        .segments(request)
+        .and_then(|()| loader.grants(endpoints, request.program, pid))
+        .and_then(|()| loader.stdout(stdout))
+        .and_then(|()| loader.thread(request, quota_pages));
+    let Loader { process, .. } = loader;
+    match thread {
+        Ok(thread) => Ok(Launched {
+            process,
+            pid,
+            thread,
+        }),
+        Err(error) => {
+            // A process without a thread cannot end by itself. Should this fail, closing the last handle is all that is left.
+            let _ = machine.kill(&process);
+            Err(error)
+        }
+    }
+}
+
+struct Loader<'m, M: Machine> {
+    machine: &'m mut M,
+    process: M::Process,
+    /// What was given so far.
+    handles: Vec<(String, Handle)>,
+}
+
+impl<M: Machine> Loader<'_, M> {
+    fn segments(&mut self, request: Request<'_>) -> Result<(), LaunchError> {
+        for segment in &request.image.segments {
+            self.segment(segment, request.file_page)?;
+        }
+        Ok(())
+    }
+
+    fn segment(&mut self, segment: &Segment<'_>, file_page: u64) -> Result<(), Error> {
+        let (machine, process) = (&mut *self.machine, &self.process);
+        match segment.content {
+            Content::InPlace { first } => machine.map(
+                process,
+                Pages::Bootfs(file_page + first),
+                segment.address,
+                segment.pages,
+                segment.rights,
+            ),
+            Content::Copy(bytes) => {
+                let memory = machine.create_memory(process, segment.pages, 0, bytes)?;
+                machine.map(
+                    process,
+                    Pages::Memory(&memory),
+                    segment.address,
+                    segment.pages,
+                    segment.rights,
+                )
+            }
+        }
+    }
+
+    /// Makes memory and maps it.
+    fn memory(
+        &mut self,
+        address: u64,
+        pages: u64,
+        rights: Rights,
+        offset: u64,
+        content: &[u8],
+    ) -> Result<M::Handle, Error> {
+        let (machine, process) = (&mut *self.machine, &self.process);
+        let memory = machine.create_memory(process, pages, offset, content)?;
+        machine.map(process, Pages::Memory(&memory), address, pages, rights)?;
+        Ok(memory)
+    }
+
+    fn give(&mut self, name: String, handle: M::Handle, rights: Rights) -> Result<(), Error> {
+        let there = self.machine.give(&self.process, handle, rights)?;
+        self.handles.push((name, there));
+        Ok(())
+    }
+
+    fn grants(
+        &mut self,
+        endpoints: &[Endpoint<M::Handle>],
+        program: &Program,
+        pid: u32,
+    ) -> Result<(), LaunchError> {
+        let endpoint = |name: &str| {
+            let known = endpoints.iter().find(|endpoint| endpoint.name == name);
+            known.and_then(|endpoint| endpoint.handle.as_ref())
+        };
+        let mut notification = None;
+        for grant in grants::plan(program) {
+            let machine = &mut *self.machine;
+            let handle = match grant.what {
+                // A server that init gave up on cannot be called: the program finds no handle, and can say so.
+                What::Call(name) => match endpoint(name) {
+                    Some(endpoint) => machine.mint(endpoint, pid.into())?,
+                    None => continue,
+                },
+                What::Serve(name) => match endpoint(name) {
+                    Some(endpoint) => machine.duplicate(endpoint)?,
+                    None => continue,
+                },
+                What::System(_) => machine.system()?,
+                What::Profiler => machine.profiler()?,
+                What::Bootfs => machine.bootfs()?,
+                What::Notification => {
+                    let made = machine.create_notification()?;
+                    let theirs = machine.duplicate(&made)?;
+                    notification = Some(made);
+                    theirs
+                }
+                What::Interrupt { line, bit } => match &notification {
+                    Some(notification) => machine.interrupt(line, notification, bit)?,
+                    None => continue,
+                },
+                What::Ports { first, count } => machine.ports(first, count)?,
+                What::Device { base, pages } => machine.device(base, pages)?,
+            };
+            self.give(grant.name, handle, grant.what.rights())?;
+        }
+        Ok(())
+    }
+
+    fn stdout(&mut self, stdout: Option<M::Handle>) -> Result<(), LaunchError> {
+        let Some(stdout) = stdout else { return Ok(()) };
+        let rights = Rights::CALL | Rights::DUPLICATE | Rights::TRANSFER;
+        Ok(self.give(names::STDOUT.into(), stdout, rights)?)
+    }
+
+    fn thread(&mut self, request: Request<'_>, quota_pages: u64) -> Result<M::Handle, LaunchError> {
+        let read_write = Rights::READ | Rights::WRITE;
+        let stack_bytes = u64::from(request.program.stack_kib) * 1024;
+        self.memory(STACK_BASE, stack_bytes / PAGE_SIZE, read_write, 0, &[])?;
+        let control = ControlBlock::new(IPC_BUFFER, STACK_BASE, stack_bytes);
+        let buffer = self.memory(
+            IPC_BUFFER,
+            1,
+            read_write,
+            CONTROL_OFFSET,
+            control.as_bytes(),
+        )?;
+        let first = FirstThread {
+            entry: request.image.entry,
+            stack: control.stack_top,
+            argument: STARTUP_PAGE,
+            control,
+            priority: request.program.priority,
+        };
+        let thread = self.machine.create_thread(&self.process, first, &buffer)?;
+        let theirs = self.machine.duplicate(&thread)?;
+        let rights = Rights::MANAGE | Rights::INSPECT;
+        self.give(names::THREAD.into(), theirs, rights)?;
+
+        let handles: Vec<_> = self
+            .handles
+            .iter()
+            .map(|(name, handle)| (name.as_str(), *handle))
+            .collect();
+        let startup = Startup {
+            name: request.name,
+            // An unmapped page after the image, so that running over its end faults.
+            heap_base: request.image.end() + PAGE_SIZE,
+            heap_bytes: quota_pages * PAGE_SIZE,
+            args: request.args,
+            handles: &handles,
+        };
+        let mut page = [0; PAGE_SIZE as usize];
+        let used = startup
+            .write(&mut page)
+            .map_err(|_| LaunchError::StartupTooLarge)?;
+        let page = page.get(..used).unwrap_or_default();
+        self.memory(STARTUP_PAGE, 1, Rights::READ, 0, page)?;
+        Ok(thread)
+    }
+}

@@ -1,0 +1,440 @@
+//! Who runs, who ended, and what is done about it.
+//!
+//! # When a server dies
+//! The kernel fails the calls that it was serving. Those that still wait at its endpoints are failed here, at once. What
+//! happens to the endpoints then is the entry's choice: with `restart` init keeps them open, and a call made before the
+//! next instance runs waits for it, a second at most; with `leave`, or when init gives up, they die, and every call
+//! fails at once.
+
+use alloc::collections::VecDeque;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use ipc::abi::exit::ProcessStatus;
+use ipc::abi::{Error, NEVER};
+use ipc::bootfs::{Bootfs, PROGRAMS};
+use ipc::proto::init::{Ending, ExitReport, Happening, InitError, Name, Wait};
+use ipc::proto::system::{DEFAULT, INIT, OnDeath, Program, Start, SystemConfig};
+use ipc::proto::{Parked, Responder, Text};
+
+use crate::events::Events;
+use crate::image::Image;
+use crate::launch::{self, Endpoint, LaunchError, Request};
+use crate::machine::Machine;
+use crate::restart::Backoff;
+
+/// Most processes that run at once.
+pub const RUNNING_MAX: usize = 96;
+/// Most calls of `wait` that are parked at once.
+pub const WAITERS_MAX: usize = 128;
+/// Most ended processes that `wait` still knows.
+pub const ENDED_MAX: usize = 64;
+/// Most subscribers.
+pub const SUBSCRIBERS_MAX: usize = 8;
+
+const _: () = assert!(crate::events::KEPT >= 2 * RUNNING_MAX);
+
+/// A process that runs, or is held.
+pub(crate) struct Running<M: Machine, P: Responder> {
+    pub(crate) pid: u32,
+    pub(crate) name: Name,
+    /// Index of its entry.
+    program: usize,
+    pub(crate) process: M::Process,
+    /// Its first thread, as long as it is held.
+    pub(crate) held: Option<M::Handle>,
+    /// When it was launched, in nanoseconds.
+    since: u64,
+    /// Badge of who started it; 0 for init.
+    starter: u64,
+    pub(crate) waiters: Vec<Parked<P, Wait>>,
+}
+
+/// A server to be started again.
+#[derive(Clone, Copy, Debug)]
+struct Due {
+    program: usize,
+    at: u64,
+}
+
+/// init's state.
+pub struct Supervisor<'a, M: Machine, P: Responder<Handle = M::Handle>> {
+    pub(crate) machine: M,
+    /// init's own process id.
+    pub(crate) own: u32,
+    archive: Bootfs<'a>,
+    config: SystemConfig,
+    endpoints: Vec<Endpoint<M::Handle>>,
+    pub(crate) running: Vec<Running<M, P>>,
+    pub(crate) ended: VecDeque<ExitReport>,
+    /// By index of the entry.
+    backoffs: Vec<Backoff>,
+    due: Vec<Due>,
+    pub(crate) events: Events,
+    /// By badge.
+    pub(crate) subscribers: Vec<(u64, M::Handle)>,
+}
+
+impl<'a, M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'a, M, P> {
+    /// A supervisor with every endpoint of the configuration, and no process but init's own.
+    ///
+    /// # Errors
+    /// The kernel has no room for the endpoints, or does not say who init is.
+    pub fn new(mut machine: M, archive: Bootfs<'a>, config: SystemConfig) -> Result<Self, Error> {
+        let mut endpoints = Vec::new();
+        for name in config.programs.iter().flat_map(|program| &program.serves) {
+            endpoints.push(Endpoint {
+                name: name.clone(),
+                handle: Some(machine.create_endpoint()?),
+            });
+        }
+        let own = machine.own_status()?.pid as u32;
+        let mut supervisor = Self {
+            machine,
+            own,
+            archive,
+            backoffs: alloc::vec![Backoff::default(); config.programs.len()],
+            config,
+            endpoints,
+            running: Vec::new(),
+            ended: VecDeque::new(),
+            due: Vec::new(),
+            events: Events::new(),
+            subscribers: Vec::new(),
+        };
+        let image = supervisor.config.entry(INIT).map(|init| init.image.clone());
+        if let Some((file, number)) = image.and_then(|image| supervisor.file(&image))
+            && let Ok(image) = Image::read(file.data)
+        {
+            let name = Text::cut(INIT);
+            supervisor.tell_start(own, name, file.name, number, &image);
+        }
+        Ok(supervisor)
+    }
+
+    /// The endpoint that init itself serves under this name.
+    #[must_use]
+    pub fn endpoint(&self, name: &str) -> Option<&M::Handle> {
+        let known = self.endpoints.iter().find(|known| known.name == name);
+        known.and_then(|known| known.handle.as_ref())
+    }
+
+    /// Starts what starts with the system.
+    pub fn boot(&mut self) {
+        for index in 0..self.config.programs.len() {
+            let boots = |program: &Program| program.start == Start::Boot && program.name != INIT;
+            if self.config.programs.get(index).is_some_and(boots) {
+                self.start_server(index);
+            }
+        }
+    }
+
+    /// When [`Self::poll`] has something to do next, in nanoseconds.
+    #[must_use]
+    pub fn deadline(&self) -> u64 {
+        self.due.iter().map(|due| due.at).min().unwrap_or(NEVER)
+    }
+
+    /// Looks for processes that ended and for servers to start again.
+    pub fn poll(&mut self, responder: &mut P) {
+        // Failing the calls at a dead server's endpoint may take away the news of another death: then look again.
+        while self.bury(responder) {}
+        let now = self.machine.now();
+        while let Some(index) = self.due.iter().position(|due| due.at <= now) {
+            let due = self.due.swap_remove(index);
+            self.start_server(due.program);
+        }
+    }
+
+    /// Nobody holds a handle with this badge any more: who had it hears of nothing, and releases nothing.
+    pub fn closed(&mut self, badge: u64) {
+        self.subscribers
+            .retain(|(subscriber, _)| *subscriber != badge);
+        let orphans = self
+            .running
+            .iter()
+            .filter(|running| running.starter == badge);
+        for orphan in orphans.filter(|running| running.held.is_some()) {
+            // One that cannot be killed is dead already.
+            let _ = self.machine.kill(&orphan.process);
+        }
+    }
+
+    /// Starts a program for a caller; the thread is held.
+    pub(crate) fn launch(
+        &mut self,
+        name: &str,
+        args: &[&str],
+        stdout: Option<M::Handle>,
+        starter: u64,
+    ) -> Result<u32, InitError> {
+        let programs = &self.config.programs;
+        let named = |wanted: &str| programs.iter().position(|program| program.name == wanted);
+        let index = match name {
+            DEFAULT => None,
+            INIT => return Err(InitError::AlreadyRuns),
+            _ => named(name).or_else(|| named(DEFAULT)),
+        };
+        let index = index.ok_or(InitError::NoSuchProgram)?;
+        let only_one = programs
+            .get(index)
+            .is_some_and(|program| program.start == Start::Boot || !program.serves.is_empty());
+        if only_one && self.running.iter().any(|running| running.program == index) {
+            return Err(InitError::AlreadyRuns);
+        }
+        if self.running.len() >= RUNNING_MAX {
+            return Err(InitError::TooManyPrograms);
+        }
+        // Who starts a server by hand does not wait for init to do it.
+        self.due.retain(|due| due.program != index);
+        let launched = self.launch_entry(index, name, args, stdout);
+        let running = launched.map_err(refusal)?;
+        running.starter = starter;
+        Ok(running.pid)
+    }
+
+    fn launch_entry(
+        &mut self,
+        index: usize,
+        name: &str,
+        args: &[&str],
+        stdout: Option<M::Handle>,
+    ) -> Result<&mut Running<M, P>, LaunchError> {
+        let program = self
+            .config
+            .programs
+            .get(index)
+            .ok_or(LaunchError::NoImage)?
+            .clone();
+        let path = if program.image.is_empty() {
+            alloc::format!("{PROGRAMS}{name}")
+        } else {
+            program.image.clone()
+        };
+        let (file, image_number) = self.file(&path).ok_or(LaunchError::NoImage)?;
+        let image = Image::read(file.data).map_err(LaunchError::Image)?;
+        self.reopen(&program)?;
+        let request = Request {
+            program: &program,
+            name,
+            image: &image,
+            image_number,
+            file_page: file.offset as u64 / ipc::abi::layout::PAGE_SIZE,
+            args,
+        };
+        let launched = launch::launch(&mut self.machine, &self.endpoints, request, stdout)?;
+        let name = Text::cut(name);
+        self.running.push(Running {
+            pid: launched.pid,
+            name: name.clone(),
+            program: index,
+            process: launched.process,
+            held: Some(launched.thread),
+            since: self.machine.now(),
+            starter: 0,
+            waiters: Vec::new(),
+        });
+        self.tell_start(launched.pid, name, file.name, image_number, &image);
+        self.running.last_mut().ok_or(LaunchError::NoImage)
+    }
+
+    /// Makes the endpoints anew that died when init gave up on their server.
+    fn reopen(&mut self, program: &Program) -> Result<(), Error> {
+        for endpoint in &mut self.endpoints {
+            if endpoint.handle.is_none() && program.serves.contains(&endpoint.name) {
+                endpoint.handle = Some(self.machine.create_endpoint()?);
+            }
+        }
+        Ok(())
+    }
+
+    /// A file of the archive, and its number as an image: its place among the files, from 1. The kernel's image is 0.
+    fn file(&self, name: &str) -> Option<(ipc::bootfs::File<'a>, u32)> {
+        self.archive
+            .files()
+            .zip(1..)
+            .find(|(file, _)| file.name == name)
+    }
+
+    /// Starts a server by itself; what cannot be started counts as one that died at once.
+    fn start_server(&mut self, index: usize) {
+        let name: String = match self.config.programs.get(index) {
+            Some(program) => program.name.clone(),
+            None => return,
+        };
+        let started = self
+            .launch_entry(index, &name, &[], None)
+            .map(|running| running.held.take());
+        let error = match started {
+            Ok(thread) => match thread.map_or(Ok(()), |thread| self.machine.start(&thread)) {
+                Ok(()) => return,
+                Err(error) => LaunchError::Kernel(error),
+            },
+            Err(error) => error,
+        };
+        self.machine
+            .log(format_args!("init: {name} cannot be started: {error:?}"));
+        let report = ExitReport {
+            pid: 0,
+            name: Text::cut(&name),
+            ending: Ending::Killed,
+            code: 0,
+            crash: None,
+        };
+        self.succeed(index, 0, &report);
+    }
+
+    /// Takes leave of the processes that ended. Whether it has to look again.
+    fn bury(&mut self, responder: &mut P) -> bool {
+        let mut again = false;
+        let mut index = 0;
+        while let Some(running) = self.running.get(index) {
+            let status = self.machine.status(&running.process);
+            match status.ok().and_then(|status| report(running, &status)) {
+                Some(report) => again |= self.bury_one(index, report, responder),
+                None => index += 1,
+            }
+        }
+        again
+    }
+
+    fn bury_one(&mut self, index: usize, report: ExitReport, responder: &mut P) -> bool {
+        let dead = self.running.swap_remove(index);
+        let ran = self.machine.now().saturating_sub(dead.since);
+        for waiter in dead.waiters {
+            // A caller that is gone needs no answer.
+            let _ = waiter.answer(responder, &report);
+        }
+        let happening = Happening::Ended {
+            ending: report.ending,
+            code: report.code,
+        };
+        self.tell(report.pid, happening);
+        let again = self.succeed(dead.program, ran, &report);
+        if self.ended.len() == ENDED_MAX {
+            self.ended.pop_front();
+        }
+        self.ended.push_back(report);
+        again
+    }
+
+    /// Does what a program's entry says for its death. Whether the death of another was heard of meanwhile.
+    fn succeed(&mut self, index: usize, ran: u64, report: &ExitReport) -> bool {
+        let Some(program) = self.config.programs.get(index) else {
+            return false;
+        };
+        let delay = match program.on_death {
+            OnDeath::Restart => self
+                .backoffs
+                .get_mut(index)
+                .and_then(|backoff| backoff.died(ran)),
+            OnDeath::Leave => None,
+            OnDeath::Halt => {
+                self.machine.halt(report);
+                None
+            }
+        };
+        let name = &report.name;
+        let gives_up = program.on_death == OnDeath::Restart && delay.is_none();
+        if program.on_death == OnDeath::Restart || !program.serves.is_empty() {
+            self.machine.log(format_args!("init: {}", Obituary(report)));
+        }
+        let mut again = false;
+        for endpoint in &mut self.endpoints {
+            if program.serves.contains(&endpoint.name) {
+                if let Some(handle) = &endpoint.handle {
+                    again |= self.machine.flush(handle);
+                }
+                if delay.is_none() {
+                    endpoint.handle = None;
+                }
+            }
+        }
+        match delay {
+            Some(delay) => {
+                let at = self.machine.now().saturating_add(delay);
+                self.due.push(Due { program: index, at });
+            }
+            None if gives_up => self.machine.log(format_args!(
+                "init: {name} dies each time; not started again"
+            )),
+            None => {}
+        }
+        again
+    }
+
+    fn tell_start(&mut self, pid: u32, name: Name, file: &str, number: u32, image: &Image<'_>) {
+        let happening = Happening::Started {
+            name,
+            file: Text::cut(file),
+            image: number,
+            build_id: image.build_id,
+            load_bias: 0,
+        };
+        self.tell(pid, happening);
+    }
+
+    fn tell(&mut self, pid: u32, what: Happening) {
+        let tsc = self.machine.tsc();
+        let (own, running) = (self.own, &self.running);
+        let runs = |pid: u32| pid == own || running.iter().any(|running| running.pid == pid);
+        self.events.push(tsc, pid, what, runs);
+        for (_, notification) in &self.subscribers {
+            self.machine.signal(notification);
+        }
+    }
+}
+
+/// The report of a process that has ended and whose memory is back.
+fn report<M: Machine, P: Responder>(
+    running: &Running<M, P>,
+    status: &ProcessStatus,
+) -> Option<ExitReport> {
+    let ending = Ending::from_reason(status.reason)?;
+    (status.reclaimed == 1).then(|| ExitReport {
+        pid: running.pid,
+        name: running.name.clone(),
+        ending,
+        code: status.code,
+        crash: (ending == Ending::Faulted).then(|| (&status.crash).into()),
+    })
+}
+
+/// A report, as a line of the log.
+struct Obituary<'a>(&'a ExitReport);
+
+impl core::fmt::Display for Obituary<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let Self(report) = self;
+        write!(f, "{} (pid {}) ", report.name, report.pid)?;
+        match (report.ending, &report.crash) {
+            (Ending::Exited, _) => write!(f, "ended with code {}", report.code),
+            (Ending::Faulted, Some(crash)) => {
+                let rip = crash.registers.first().copied().unwrap_or_default();
+                write!(f, "faulted at {rip:#x}, fault {:?}, ", crash.fault())?;
+                write!(f, "address {:#x}", crash.address)
+            }
+            _ => f.write_str("was killed"),
+        }
+    }
+}
+
+/// A launch that failed, as its caller hears it.
+fn refusal(error: LaunchError) -> InitError {
+    match error {
+        LaunchError::NoImage => InitError::NoSuchProgram,
+        LaunchError::Image(_) => InitError::BadImage,
+        LaunchError::StartupTooLarge => InitError::ArgsTooLong,
+        LaunchError::Kernel(error) => kernel_refusal(error),
+    }
+}
+
+/// A call that the kernel refused, as init's caller hears it.
+pub(crate) const fn kernel_refusal(error: Error) -> InitError {
+    match error {
+        Error::QuotaExceeded => InitError::QuotaExceeded,
+        Error::OutOfMemory => InitError::OutOfMemory,
+        Error::LimitReached => InitError::TooManyPrograms,
+        other => InitError::Kernel(other as u8),
+    }
+}

@@ -1,0 +1,258 @@
+//! init on the machine: its start, its loop, and [`Machine`] as system calls.
+
+use core::fmt;
+
+use init::machine::{FirstThread, Machine, Pages};
+use init::{Supervisor, config};
+use ipc::abi::exit::ProcessStatus;
+use ipc::abi::layout::PAGE_SIZE;
+use ipc::abi::startup::names;
+use ipc::abi::{Error, Handle, NOW, Rights};
+use ipc::bootfs::{Bootfs, SYSTEM};
+use ipc::proto::Message;
+use ipc::proto::init::{ExitReport, dispatch};
+use ipc::proto::system::INIT;
+use sysroot::process::{self, Process};
+use sysroot::{
+    Event, Mapping, OwnedHandle, Port, handle, mapping, port, println, record, startup, syscall,
+    time,
+};
+
+/// Bit of init's notification that a process's end sets.
+const ENDED: u64 = 1;
+/// Most calls that are failed at the endpoint of a server that died: more than there can be threads to make them.
+const QUEUED_MAX: usize = 4096;
+/// Exit code of a process that init killed.
+const KILLED: u64 = 137;
+
+/// What a failure means here: there is no system without init, and the kernel says so when it ends.
+fn must<T, E: fmt::Debug>(what: &str, result: Result<T, E>) -> T {
+    result.unwrap_or_else(|error| panic!("{what}: {error:?}"))
+}
+
+fn given(name: &str) -> Handle {
+    must(name, startup::handle(name).ok_or(Error::NotFound))
+}
+
+/// Starts the system, then serves and watches.
+pub fn main() {
+    let archive = must("bootfs", mapping::bootfs());
+    let archive = must("bootfs", Bootfs::parse(archive));
+    let file = must(SYSTEM, archive.find(SYSTEM).ok_or(Error::NotFound));
+    let config = must(SYSTEM, config::read(file.data));
+    let notification = must("notification", syscall::notification_create());
+    must("bind", port::bind(notification));
+    let kernel = Kernel {
+        system: given(names::SYSTEM),
+        profiler: given(names::PROFILER),
+        bootfs: given(names::BOOTFS),
+        notification,
+    };
+    let mut init = must("endpoints", Supervisor::new(kernel, archive, config));
+    let endpoint = init.endpoint(INIT).map(OwnedHandle::raw);
+    let endpoint = must("own endpoint", endpoint.ok_or(Error::NotFound));
+    init.boot();
+
+    let mut port = Port::new(endpoint);
+    let mut message = Message::new();
+    loop {
+        match port.receive(init.deadline(), &mut message) {
+            Event::Call { badge } => port.serve(badge, &mut message, &mut init, dispatch),
+            Event::Notified(_) | Event::TimedOut => init.poll(&mut port),
+            Event::Closed { badge } => init.closed(badge),
+            Event::Failed(error) => must("receive", Err(error)),
+        }
+    }
+}
+
+/// The kernel, and init's handles to what it hands out.
+struct Kernel {
+    system: Handle,
+    profiler: Handle,
+    bootfs: Handle,
+    notification: Handle,
+}
+
+impl Machine for Kernel {
+    type Handle = OwnedHandle;
+    type Process = Process;
+
+    fn create_process(
+        &mut self,
+        name: &str,
+        quota_pages: u64,
+        image: u32,
+    ) -> Result<(Process, u32), Error> {
+        let made = Process::create(
+            self.system,
+            name,
+            quota_pages,
+            image,
+            self.notification,
+            ENDED,
+        )?;
+        let pid = made.status()?.pid;
+        Ok((made, pid as u32))
+    }
+
+    fn create_memory(
+        &mut self,
+        process: &Process,
+        pages: u64,
+        offset: u64,
+        content: &[u8],
+    ) -> Result<OwnedHandle, Error> {
+        let memory = process.memory(pages)?;
+        let last = offset + content.len() as u64;
+        if last > offset {
+            let window = Mapping::new(memory.raw(), 0, last.div_ceil(PAGE_SIZE), true)?;
+            let written = window.write(offset as usize, content);
+            if written < content.len() {
+                return Err(Error::TooLarge);
+            }
+        }
+        Ok(memory)
+    }
+
+    fn map(
+        &mut self,
+        process: &Process,
+        from: Pages<'_, OwnedHandle>,
+        address: u64,
+        pages: u64,
+        rights: Rights,
+    ) -> Result<(), Error> {
+        let (memory, first) = match from {
+            Pages::Bootfs(first) => (self.bootfs, first),
+            Pages::Memory(memory) => (memory.raw(), 0),
+        };
+        process.map(memory, address, first, pages, rights)
+    }
+
+    fn create_thread(
+        &mut self,
+        process: &Process,
+        first: FirstThread,
+        buffer: &OwnedHandle,
+    ) -> Result<OwnedHandle, Error> {
+        let registers = process::FirstThread {
+            entry: first.entry,
+            stack: first.stack,
+            argument: first.argument,
+            base: first.control.this,
+        };
+        let thread = process.thread(registers, buffer.raw())?;
+        syscall::thread_set(thread.raw(), first.priority.into(), u64::MAX)?;
+        Ok(thread)
+    }
+
+    fn start(&mut self, thread: &OwnedHandle) -> Result<(), Error> {
+        syscall::thread_start(thread.raw())
+    }
+
+    fn give(
+        &mut self,
+        process: &Process,
+        handle: OwnedHandle,
+        rights: Rights,
+    ) -> Result<Handle, Error> {
+        process.give(handle, rights)
+    }
+
+    fn own_status(&mut self) -> Result<ProcessStatus, Error> {
+        record::process_status(Handle::NONE)
+    }
+
+    fn status(&mut self, process: &Process) -> Result<ProcessStatus, Error> {
+        process.status()
+    }
+
+    fn kill(&mut self, process: &Process) -> Result<(), Error> {
+        process.kill(KILLED)
+    }
+
+    fn duplicate(&mut self, handle: &OwnedHandle) -> Result<OwnedHandle, Error> {
+        handle.duplicate(Rights::all())
+    }
+
+    fn mint(&mut self, endpoint: &OwnedHandle, badge: u64) -> Result<OwnedHandle, Error> {
+        let rights = Rights::CALL | Rights::DUPLICATE | Rights::TRANSFER;
+        handle::mint(endpoint.raw(), badge, rights)
+    }
+
+    fn create_endpoint(&mut self) -> Result<OwnedHandle, Error> {
+        syscall::endpoint_create().map(OwnedHandle::new)
+    }
+
+    fn create_notification(&mut self) -> Result<OwnedHandle, Error> {
+        syscall::notification_create().map(OwnedHandle::new)
+    }
+
+    fn system(&mut self) -> Result<OwnedHandle, Error> {
+        handle::duplicate(self.system, Rights::all())
+    }
+
+    fn profiler(&mut self) -> Result<OwnedHandle, Error> {
+        handle::duplicate(self.profiler, Rights::all())
+    }
+
+    fn bootfs(&mut self) -> Result<OwnedHandle, Error> {
+        handle::duplicate(self.bootfs, Rights::all())
+    }
+
+    fn interrupt(
+        &mut self,
+        line: u32,
+        notification: &OwnedHandle,
+        bit: u32,
+    ) -> Result<OwnedHandle, Error> {
+        let bits = 1_u64.checked_shl(bit).ok_or(Error::LimitReached)?;
+        syscall::interrupt_create(self.system, line.into(), notification.raw(), bits)
+            .map(OwnedHandle::new)
+    }
+
+    fn ports(&mut self, first: u16, count: u16) -> Result<OwnedHandle, Error> {
+        syscall::ports_create(self.system, first.into(), count.into()).map(OwnedHandle::new)
+    }
+
+    fn device(&mut self, base: u64, pages: u64) -> Result<OwnedHandle, Error> {
+        syscall::memory_physical(self.system, base, pages).map(OwnedHandle::new)
+    }
+
+    fn flush(&mut self, endpoint: &OwnedHandle) -> bool {
+        let mut port = Port::new(endpoint.raw());
+        let mut message = Message::new();
+        let mut heard = false;
+        for _ in 0..QUEUED_MAX {
+            // The next receive drops the call that this one took, and with it go the handles in the message.
+            match port.receive(NOW, &mut message) {
+                Event::Call { .. } | Event::Closed { .. } => {}
+                Event::Notified(_) => heard = true,
+                Event::TimedOut | Event::Failed(_) => break,
+            }
+        }
+        heard
+    }
+
+    fn signal(&mut self, notification: &OwnedHandle) {
+        // See the trait.
+        let _ = syscall::signal(notification.raw(), 1);
+    }
+
+    fn now(&self) -> u64 {
+        time::now()
+    }
+
+    fn tsc(&self) -> u64 {
+        syscall::rdtsc()
+    }
+
+    fn log(&mut self, line: fmt::Arguments<'_>) {
+        println!("{line}");
+    }
+
+    fn halt(&mut self, report: &ExitReport) {
+        // The kernel ends the system, not in peace, when init does.
+        panic!("{} has ended ({:?})", report.name, report.ending);
+    }
+}
