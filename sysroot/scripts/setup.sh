@@ -134,10 +134,10 @@ fi
 
 if [ "$bare" != compiler ] && [ "$private" != private ] && rustup_may_add; then
     say "rustup target add $TARGET"
-    if timeout 300 rustup target add $TARGET >&2 && has_target rustc; then
+    if timeout 120 rustup target add $TARGET >"$cache/rustup.log" 2>&1 && has_target rustc; then
         bare=compiler
     else
-        say "rustup cannot add the target here; building it from library sources instead"
+        say "rustup cannot add it here ($cache/rustup.log); building it from library sources instead"
         echo "$compiler" >"$cache/rustup-failed"
     fi
 fi
