@@ -1,0 +1,57 @@
+//! Physical memory through the direct map: the one place that makes pointers of physical addresses.
+//!
+//! Invariant: everything in the RAM that the boot found is mapped at [`DIRECT_MAP`] for ever, except the kernel's code and
+//! constants; the boot module is mapped without write access. During the start, `boot.s` has mapped the first 4 GiB there.
+
+use super::layout::{DIRECT_MAP, PAGE};
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// A pointer to physical memory.
+#[must_use]
+pub const fn pointer<T>(at: u64) -> *mut T {
+    (DIRECT_MAP + at) as *mut T
+}
+
+/// Reads an aligned word.
+///
+/// # Safety
+/// `at` is a multiple of 8 and in mapped RAM.
+pub unsafe fn read(at: u64) -> u64 {
+    // SAFETY: mapped and aligned, as the caller promises; all access to such words is atomic or by their owner.
+    let word = unsafe { &*pointer::<AtomicU64>(at) };
+    word.load(Ordering::Relaxed)
+}
+
+/// Writes an aligned word.
+///
+/// # Safety
+/// `at` is a multiple of 8, in mapped RAM that is writable and that holds no Rust object.
+pub unsafe fn write(at: u64, value: u64) {
+    // SAFETY: as for `read`.
+    let word = unsafe { &*pointer::<AtomicU64>(at) };
+    word.store(value, Ordering::Relaxed);
+}
+
+/// Zeroes a frame.
+///
+/// # Safety
+/// `at` is a multiple of the page size, in mapped writable RAM that holds no Rust object.
+pub unsafe fn zero(at: u64) {
+    // SAFETY: a whole frame of mapped RAM, as the caller promises.
+    unsafe { core::ptr::write_bytes(pointer::<u8>(at), 0, PAGE as usize) };
+}
+
+/// Reads a word of a stack of this CPU.
+///
+/// # Panics
+/// If it is not on one.
+#[must_use]
+pub fn stack_word(at: u64) -> u64 {
+    let cpu = super::percpu::PerCpu::current().id;
+    assert!(
+        super::percpu::on_stack(cpu, at),
+        "a word of this CPU's stacks"
+    );
+    // SAFETY: a CPU's stacks are mapped for ever; volatile, because the code that owns the word may be anywhere.
+    unsafe { (at as *const u64).read_volatile() }
+}

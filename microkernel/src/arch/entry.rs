@@ -1,0 +1,120 @@
+//! Between the stubs and [`crate::entry`]: what the stubs call, and how the kernel is left.
+
+use super::percpu::{PerCpu, offset};
+use super::{cpu, image};
+use crate::entry::{self, Next};
+use core::arch::global_asm;
+use ipc::abi::layout::USER_END;
+use kcore::base::regs::{REGS, Reg, SavedRegs, USER_CS, USER_SS, VECTOR_SYSCALL};
+use kcore::profile::Interrupted;
+use x86_64::registers::control::Cr2;
+
+global_asm!(
+    include_str!("entry.s"),
+    CPU_SELF = const offset::SELF,
+    CPU_REGS_END = const offset::REGS_END,
+    CPU_SCRATCH = const offset::SCRATCH,
+    CPU_STACK_TOP = const offset::STACK_TOP,
+    FRAME_VECTOR = const Reg::Vector as usize * 8,
+    FRAME_RIP = const Reg::Rip as usize * 8,
+    FRAME_CS = const Reg::Cs as usize * 8,
+    FRAME_BYTES = const REGS * 8,
+    USER_CS = const USER_CS,
+    USER_SS = const USER_SS,
+    USER_END = const USER_END,
+    VECTOR_SYSCALL = const VECTOR_SYSCALL,
+    syscall = sym syscall,
+    interrupt_user = sym interrupt_user,
+    interrupt_kernel = sym interrupt_kernel,
+    fatal = sym fatal,
+    nmi = sym nmi,
+    options(att_syntax)
+);
+
+unsafe extern "C" {
+    fn exit_to_user(regs: *const SavedRegs) -> !;
+    fn enter_idle(stack_top: u64) -> !;
+}
+
+/// Vectors below this are the processor's exceptions.
+const EXCEPTIONS: u64 = 32;
+
+/// The address of a page fault.
+#[must_use]
+pub fn fault_address() -> u64 {
+    Cr2::read_raw()
+}
+
+fn interrupted(regs: &SavedRegs, user: bool) -> Interrupted {
+    Interrupted {
+        rip: regs.get(Reg::Rip),
+        rsp: regs.get(Reg::Rsp),
+        rbp: regs.get(Reg::Rbp),
+        rflags: regs.get(Reg::Rflags),
+        user,
+        idle: !user,
+    }
+}
+
+extern "C" fn syscall(cpu: &'static PerCpu) -> ! {
+    entry::syscall(cpu);
+    leave(cpu)
+}
+
+extern "C" fn interrupt_user(cpu: &'static PerCpu, regs: &'static SavedRegs) -> ! {
+    let vector = regs.get(Reg::Vector);
+    if vector < EXCEPTIONS {
+        entry::fault(cpu, vector, regs.get(Reg::Error), fault_address());
+    } else {
+        entry::interrupt(cpu, vector as u8, &interrupted(regs, true));
+    }
+    leave(cpu)
+}
+
+extern "C" fn interrupt_kernel(frame: &SavedRegs) -> ! {
+    let vector = frame.get(Reg::Vector);
+    if vector < EXCEPTIONS || !image::is_idle(frame.get(Reg::Rip)) {
+        crate::fatal::exception(frame, "exception in the kernel");
+    }
+    let cpu = PerCpu::current();
+    entry::interrupt(cpu, vector as u8, &interrupted(frame, false));
+    leave(cpu)
+}
+
+extern "C" fn fatal(cpu: &'static PerCpu, frame: &SavedRegs) -> ! {
+    // It may have come before a stub had changed GS.
+    cpu.set_gs();
+    crate::fatal::exception(frame, "fatal exception")
+}
+
+/// An NMI. It may have come anywhere, so nothing here locks, formats or trusts GS, unless the machine is ending anyway.
+extern "C" fn nmi(cpu: &'static PerCpu, frame: &SavedRegs) {
+    if crate::fatal::is_ending() {
+        crate::fatal::stopped();
+        cpu::stop();
+    }
+    cpu.set_gs();
+    crate::fatal::exception(frame, "NMI that nothing asked for")
+}
+
+/// Leaves the kernel: to what should run now, or to wait.
+pub fn leave(cpu: &'static PerCpu) -> ! {
+    match entry::leave(cpu) {
+        Next::Run(regs) => {
+            assert!(
+                regs.get(Reg::Rip) >> 47 == 0,
+                "a thread is only started or continued in the lower half"
+            );
+            cpu.set_current(regs);
+            // SAFETY: interrupts are off; these are registers of a thread, with the user's segments. The stack is not used again.
+            unsafe { exit_to_user(regs) }
+        }
+        Next::Idle => wait(cpu),
+    }
+}
+
+/// Waits for an interrupt, which enters the scheduler.
+pub fn wait(cpu: &'static PerCpu) -> ! {
+    // SAFETY: the top of this CPU's own kernel stack, of which nothing is used again.
+    unsafe { enter_idle(cpu.stack_top()) }
+}

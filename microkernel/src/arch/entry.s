@@ -1,0 +1,215 @@
+/* The ways into the kernel and out of it.
+
+   A thread's registers are saved where the CPU's block points: straight into the thread's SavedRegs, whose end is also the
+   task state segment's RSP0, so that the CPU pushes the interrupt frame there. Then the CPU's one kernel stack is used from
+   its top, with RBP zero, so that a walk of frames ends here. Nothing stays on that stack at an exit.
+
+   From `stubs_start` to `stubs_end` RSP, RBP and GS may still or again be the user's. */
+
+.section .text.stubs, "ax", @progbits
+.code64
+/* The ends are labels, not functions: a symbol table leaves them out. */
+.globl stubs_start, stubs_end, idle_end
+stubs_start:
+
+.macro save
+    pushq %rax
+    pushq %rcx
+    pushq %rdx
+    pushq %rbx
+    pushq %rbp
+    pushq %rsi
+    pushq %rdi
+    pushq %r8
+    pushq %r9
+    pushq %r10
+    pushq %r11
+    pushq %r12
+    pushq %r13
+    pushq %r14
+    pushq %r15
+.endm
+
+.macro restore
+    popq %r15
+    popq %r14
+    popq %r13
+    popq %r12
+    popq %r11
+    popq %r10
+    popq %r9
+    popq %r8
+    popq %rdi
+    popq %rsi
+    popq %rbp
+    popq %rbx
+    popq %rdx
+    popq %rcx
+    popq %rax
+.endm
+
+/* SYSCALL: RCX holds the return address, R11 the flags; the flags that matter are clear (SFMASK). */
+.globl syscall_entry
+.type syscall_entry, @function
+syscall_entry:
+    swapgs
+    movq %rsp, %gs:{CPU_SCRATCH}
+    movq %gs:{CPU_REGS_END}, %rsp
+    pushq ${USER_SS}
+    pushq %gs:{CPU_SCRATCH}
+    pushq %r11
+    pushq ${USER_CS}
+    pushq %rcx
+    pushq $0
+    pushq ${VECTOR_SYSCALL}
+    save
+    movq %gs:{CPU_STACK_TOP}, %rsp
+    xorl %ebp, %ebp
+    movq %gs:{CPU_SELF}, %rdi
+    call {syscall}
+    ud2
+.size syscall_entry, . - syscall_entry
+
+/* Exceptions and interrupts; vector and error code are pushed. Flags are put in a known state: the user's direction,
+   alignment-check and nested-task flags mean nothing here. */
+.type interrupt_entry, @function
+interrupt_entry:
+    testb $3, {FRAME_CS}-{FRAME_VECTOR}(%rsp)
+    jz 1f
+    swapgs
+    save
+    movq %rsp, %rsi
+    movq %gs:{CPU_STACK_TOP}, %rsp
+    xorl %ebp, %ebp
+    pushq $2
+    popfq
+    movq %gs:{CPU_SELF}, %rdi
+    call {interrupt_user}
+    ud2
+1:  save
+    movq %rsp, %rdi
+    pushq $2
+    popfq
+    call {interrupt_kernel}
+    ud2
+.size interrupt_entry, . - interrupt_entry
+
+/* Double fault and machine check: on a stack of their own, at whose top the CPU's block is found. They do not return. */
+.type fatal_entry, @function
+fatal_entry:
+    save
+    cld
+    movq %rsp, %rsi
+    movq {FRAME_BYTES}(%rsp), %rdi
+    call {fatal}
+    ud2
+.size fatal_entry, . - fatal_entry
+
+/* NMI: as above, but may return. It may interrupt any instruction of any stub, so it trusts neither GS nor the stacks. */
+.globl nmi_entry
+.type nmi_entry, @function
+nmi_entry:
+    save
+    cld
+    movq %rsp, %rsi
+    movq {FRAME_BYTES}(%rsp), %rdi
+    call {nmi}
+    restore
+    addq $16, %rsp
+    iretq
+.size nmi_entry, . - nmi_entry
+
+/* To user mode with the registers at RDI; interrupts are off. SYSRET only where it can do no harm: to a thread that
+   entered by SYSCALL, at an address of the lower half. */
+.globl exit_to_user
+.type exit_to_user, @function
+exit_to_user:
+    movq %rdi, %rsp
+    cmpq ${VECTOR_SYSCALL}, {FRAME_VECTOR}(%rsp)
+    jne 1f
+    movabsq ${USER_END}, %rax
+    cmpq %rax, {FRAME_RIP}(%rsp)
+    jae 1f
+    popq %r15
+    popq %r14
+    popq %r13
+    popq %r12
+    addq $8, %rsp
+    popq %r10
+    popq %r9
+    popq %r8
+    popq %rdi
+    popq %rsi
+    popq %rbp
+    popq %rbx
+    popq %rdx
+    addq $8, %rsp
+    popq %rax
+    addq $16, %rsp
+    popq %rcx
+    addq $8, %rsp
+    popq %r11
+    popq %rsp
+    swapgs
+    sysretq
+1:  restore
+    addq $16, %rsp
+    swapgs
+    iretq
+.size exit_to_user, . - exit_to_user
+
+/* One stub for each vector, 16 bytes apart. */
+.set vector, 0
+.macro stub
+    .balign 16
+    .if vector == 2
+        pushq $0
+        pushq $2
+        jmp nmi_entry
+    .elseif (vector == 8)
+        pushq $8
+        jmp fatal_entry
+    .elseif (vector == 18)
+        pushq $0
+        pushq $18
+        jmp fatal_entry
+    .elseif (vector == 10) || (vector == 11) || (vector == 12) || (vector == 13) || (vector == 14) || (vector == 17) || (vector == 21) || (vector == 29) || (vector == 30)
+        pushq $vector
+        jmp interrupt_entry
+    .else
+        pushq $0
+        pushq $vector
+        jmp interrupt_entry
+    .endif
+    .set vector, vector + 1
+.endm
+.balign 16
+.globl vector_stubs
+.type vector_stubs, @function
+vector_stubs:
+.rept 256
+    stub
+.endr
+.size vector_stubs, . - vector_stubs
+stubs_end:
+
+/* Nothing to do: RDI is the top of the stack. The interrupt that ends this enters the scheduler and never comes back; an NMI
+   does, to wait on. An interrupt that came before is taken at the HLT, since STI takes effect one instruction later. */
+.globl enter_idle
+.type enter_idle, @function
+enter_idle:
+    movq %rdi, %rsp
+    xorl %ebp, %ebp
+    pushq %rbp
+    jmp idle
+.size enter_idle, . - enter_idle
+
+.globl idle
+.type idle, @function
+idle:
+    pushq %rbp
+    sti
+1:  hlt
+    jmp 1b
+.size idle, . - idle
+idle_end:

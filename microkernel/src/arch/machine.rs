@@ -1,0 +1,267 @@
+//! [`Machine`]: this machine as [`kcore::hardware::Hardware`].
+
+use super::apic::{Io, Local};
+use super::layout::PAGE;
+use super::percpu::PerCpu;
+use super::{cpu, direct, power, serial};
+use core::sync::atomic::Ordering;
+use heapless::Vec;
+use kcore::apic::io::IoApic;
+use kcore::apic::local::{LocalApic, TimerMode};
+use kcore::apic::timer::Due;
+use kcore::apic::vector;
+use kcore::base::addr::{Frame, Nanos, PhysAddr, Tsc};
+use kcore::base::cpu::CpuId;
+use kcore::boot::acpi::madt::{IO_APICS_MAX, Madt};
+use kcore::boot::features::Features;
+use kcore::boot::memory::{Range, RangeSet};
+use kcore::boot::tsc::Scale;
+use kcore::hardware::{Hardware, PhysMemory, PowerAction};
+use spin::Once;
+use spin::mutex::TicketMutex;
+use x86_64::instructions::port::Port;
+use x86_64::instructions::tlb;
+use x86_64::registers::control::{Cr3, Cr3Flags};
+use x86_64::registers::model_specific::FsBase;
+use x86_64::structures::paging::PhysFrame;
+use x86_64::{PhysAddr as HardwareAddr, VirtAddr};
+
+/// What the boot found out about the machine. There is one.
+#[derive(Debug)]
+pub struct Machine {
+    /// The processors' features.
+    pub features: Features,
+    /// The local APIC of the CPU that uses it.
+    pub local: LocalApic<Local>,
+    /// Used by one CPU at a time: an access takes two steps.
+    pub io: TicketMutex<Vec<IoApic<Io>, IO_APICS_MAX>>,
+    /// Interrupt wiring.
+    pub madt: Madt,
+    /// Interrupt lines there are.
+    pub lines: u32,
+    /// The TSC's rate.
+    pub scale: Scale,
+    /// What the timers count.
+    pub timer_mode: TimerMode,
+    /// RAM that the direct map covers.
+    pub mapped: RangeSet,
+    /// The kernel's own root table.
+    pub root: u64,
+}
+
+static MACHINE: Once<Machine> = Once::new();
+
+/// Sets what [`machine`] is.
+pub fn set_machine(machine: Machine) -> &'static Machine {
+    MACHINE.call_once(|| machine)
+}
+
+/// The machine.
+///
+/// # Panics
+/// Before [`set_machine`].
+#[must_use]
+pub fn machine() -> &'static Machine {
+    MACHINE
+        .get()
+        .expect("interrupts are off until the machine is known")
+}
+
+/// The machine, if it is known already.
+#[must_use]
+pub fn try_machine() -> Option<&'static Machine> {
+    MACHINE.get()
+}
+
+impl Machine {
+    /// Prepares the local APIC of the CPU that runs this.
+    pub fn enable_local(&self) {
+        self.local.0.switch_on();
+        self.local.enable(self.madt.nmi_inputs);
+        self.local.timer_enable(self.timer_mode);
+    }
+
+    /// Lets this CPU's tick begin.
+    pub fn start_ticking(&self, cpu: &PerCpu) {
+        // An odd part of the tick's length apart: ticks of different CPUs do not meet.
+        const APART: u64 = 156_281;
+        cpu.timer.start(self.now(), u64::from(cpu.id.0) * APART);
+        self.arm(cpu);
+    }
+
+    /// Takes what is due of a timer interrupt on this CPU.
+    pub fn timer_due(&self, cpu: &PerCpu) -> Due {
+        let due = cpu.timer.take(self.now());
+        cpu.armed.store(u64::MAX, Ordering::Relaxed);
+        self.arm(cpu);
+        due
+    }
+
+    /// Sets this CPU's timer to what is wanted next, if it is not so already.
+    fn arm(&self, cpu: &PerCpu) {
+        let next = cpu.timer.next();
+        if cpu.armed.swap(next.0, Ordering::Relaxed) != next.0 {
+            let at = self.scale.tick_at(next);
+            self.local.arm(self.timer_mode, cpu::tsc(), at.0);
+        }
+    }
+
+    /// Waits a number of microseconds.
+    pub fn delay(&self, micros: u64) {
+        let end = Nanos(self.now().0 + micros * 1000);
+        while self.now() < end {
+            core::hint::spin_loop();
+        }
+    }
+
+    fn load_root(&self, root: u64) {
+        let frame = PhysFrame::containing_address(HardwareAddr::new(root));
+        // SAFETY: a root table whose upper half is the kernel's; changing the lower half cannot hurt the kernel, which has
+        // nothing there.
+        unsafe { Cr3::write(frame, Cr3Flags::empty()) };
+    }
+}
+
+/// Checks in debug builds what the callers of [`PhysMemory`] promise.
+macro_rules! promised {
+    ($machine:ident, $at:ident, $bytes:expr) => {
+        debug_assert!(
+            $machine.mapped.contains(Range::sized($at.0, $bytes as u64)),
+            "{:?} is not RAM",
+            $at
+        );
+    };
+}
+
+impl PhysMemory for Machine {
+    fn read(&self, at: PhysAddr) -> u64 {
+        promised!(self, at, 8);
+        // SAFETY: the trait's contract: RAM, and aligned.
+        unsafe { direct::read(at.0) }
+    }
+    fn write(&self, at: PhysAddr, value: u64) {
+        promised!(self, at, 8);
+        // SAFETY: as for `read`; the caller owns the frame, by the frame allocator.
+        unsafe { direct::write(at.0, value) };
+    }
+    fn copy(&self, from: PhysAddr, to: PhysAddr, bytes: usize) {
+        promised!(self, from, bytes);
+        promised!(self, to, bytes);
+        let (from, to) = (direct::pointer::<u8>(from.0), direct::pointer::<u8>(to.0));
+        // SAFETY: the trait's contract: both in RAM and apart. Programs may change the bytes meanwhile; they are only bytes.
+        unsafe { core::ptr::copy_nonoverlapping(from, to, bytes) };
+    }
+    fn zero(&self, frame: Frame) {
+        let at = frame.start();
+        promised!(self, at, PAGE);
+        // SAFETY: the caller owns the frame, by the frame allocator.
+        unsafe { direct::zero(at.0) };
+    }
+    fn read_bytes(&self, from: PhysAddr, to: &mut [u8]) {
+        promised!(self, from, to.len());
+        // SAFETY: the trait's contract: RAM; and it is not the kernel's buffer.
+        unsafe {
+            core::ptr::copy_nonoverlapping(direct::pointer(from.0), to.as_mut_ptr(), to.len())
+        };
+    }
+    fn write_bytes(&self, to: PhysAddr, from: &[u8]) {
+        promised!(self, to, from.len());
+        // SAFETY: as for `read_bytes`; the caller owns the frame.
+        unsafe { core::ptr::copy_nonoverlapping(from.as_ptr(), direct::pointer(to.0), from.len()) };
+    }
+    fn is_ram(&self, frame: Frame) -> bool {
+        self.mapped.contains(Range::sized(frame.start().0, PAGE))
+    }
+}
+
+impl Hardware for Machine {
+    fn tsc(&self) -> Tsc {
+        Tsc(cpu::tsc())
+    }
+    fn now(&self) -> Nanos {
+        self.scale.time(self.tsc())
+    }
+    fn tsc_to_nanos(&self, ticks: u64) -> u64 {
+        self.scale.nanos(ticks)
+    }
+
+    fn kick(&self, cpu: CpuId) {
+        if let Some(other) = PerCpu::of(cpu) {
+            let id = other.apic_id.load(Ordering::Relaxed);
+            self.local.interrupt(id, vector::KICK);
+        }
+    }
+    fn set_timer(&self, deadline: Nanos) {
+        let cpu = PerCpu::current();
+        cpu.timer.set_deadline(deadline);
+        self.arm(cpu);
+    }
+
+    fn load_space(&self, root: Option<Frame>) {
+        self.load_root(root.map_or(self.root, |root| root.start().0));
+    }
+    fn flush_page(&self, address: u64) {
+        tlb::flush(VirtAddr::new_truncate(address));
+    }
+    fn flush_all(&self) {
+        tlb::flush_all();
+    }
+    fn kernel_entry(&self, index: usize) -> u64 {
+        // SAFETY: an entry of the root table, which has 512.
+        unsafe { direct::read(self.root + (index as u64 & 511) * 8) }
+    }
+    fn set_fs_base(&self, base: u64) {
+        FsBase::write(VirtAddr::new_truncate(base));
+    }
+
+    fn mask(&self, line: u32) {
+        for io in self.io.lock().iter().filter(|io| io.serves(line)) {
+            io.mask(line);
+        }
+    }
+    fn unmask(&self, line: u32) {
+        if line >= self.lines {
+            return;
+        }
+        // An I/O APIC reaches ids of 8 bits; the boot CPU's is one.
+        let here = PerCpu::current().apic_id.load(Ordering::Relaxed);
+        let boot =
+            || PerCpu::of(super::start::BOOT_CPU).map(|cpu| cpu.apic_id.load(Ordering::Relaxed));
+        let id = u8::try_from(here).ok().or_else(|| boot()?.try_into().ok());
+        let vector = vector::LINES + line as u8;
+        for io in self.io.lock().iter().filter(|io| io.serves(line)) {
+            io.unmask(line, self.madt.wiring(line), vector, id.unwrap_or(0));
+        }
+    }
+    fn lines(&self) -> u32 {
+        self.lines
+    }
+
+    fn port_read(&self, port: u16, bytes: u8) -> u32 {
+        match bytes {
+            // SAFETY: whoever holds the right to these ports answers for what they do.
+            1 => unsafe { Port::<u8>::new(port).read() }.into(),
+            // SAFETY: as above.
+            2 => unsafe { Port::<u16>::new(port).read() }.into(),
+            // SAFETY: as above.
+            _ => unsafe { Port::<u32>::new(port).read() },
+        }
+    }
+    fn port_write(&self, port: u16, bytes: u8, value: u32) {
+        match bytes {
+            // SAFETY: as for reading.
+            1 => unsafe { Port::new(port).write(value as u8) },
+            // SAFETY: as above.
+            2 => unsafe { Port::new(port).write(value as u16) },
+            // SAFETY: as above.
+            _ => unsafe { Port::new(port).write(value) },
+        }
+    }
+
+    fn power(&self, action: PowerAction) -> ! {
+        power::end(action)
+    }
+    fn console(&self, bytes: &[u8]) {
+        serial::send(bytes);
+    }
+}

@@ -1,0 +1,284 @@
+//! What each CPU has for itself: a kernel stack, a stack for each interrupt that may come at any time, and a block that GS
+//! points to in the kernel. They lie in an area of their own with a guard page below every stack, so that an overflow
+//! is a fault.
+
+use super::layout::{CPU_AREAS, PAGE};
+use super::memory::{BootMemory, OutOfMemory};
+use super::paging::{Mapper, READ_WRITE};
+use core::arch::asm;
+use core::cell::UnsafeCell;
+use core::mem::offset_of;
+use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
+use kcore::apic::timer::TimerPlan;
+use kcore::base::cpu::{CPUS_MAX, CpuId};
+use kcore::base::regs::SavedRegs;
+use kcore::boot::memory::Range;
+use x86_64::VirtAddr;
+use x86_64::instructions::tables::load_tss;
+use x86_64::registers::model_specific::{GsBase, KernelGsBase};
+use x86_64::registers::segmentation::{CS, SS, Segment};
+use x86_64::structures::gdt::{Descriptor, GlobalDescriptorTable, SegmentSelector};
+use x86_64::structures::tss::TaskStateSegment;
+
+/// From one CPU's area to the next.
+pub const AREA_SIZE: u64 = 16 * PAGE;
+/// Where the stacks lie in an area, in pages: the page below each is never mapped.
+const STACKS: [(u64, u64); 4] = [(1, 5), (6, 8), (9, 11), (12, 14)];
+/// Where the block lies, in pages.
+const BLOCK: u64 = 15;
+/// Bytes at the top of every stack that are not used as stack: the first word is the address of the block.
+const TOP: u64 = 16;
+
+/// Which of the stacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Stack {
+    /// For everything that comes from user mode or idle.
+    Kernel = 0,
+    /// NMIs.
+    Nmi = 1,
+    /// Double faults.
+    DoubleFault = 2,
+    /// Machine checks.
+    MachineCheck = 3,
+}
+
+/// Selectors of the kernel's segments; the user's are in [`kcore::base::regs`].
+pub const KERNEL_CS: u16 = 0x08;
+const KERNEL_SS: u16 = 0x10;
+const TSS: u16 = 0x28;
+
+/// A CPU's block. The stubs know the first five words by their offsets.
+#[repr(C)]
+pub struct PerCpu {
+    me: *const PerCpu,
+    /// End of the registers of the thread that runs; 0 if none does.
+    regs_end: AtomicU64,
+    scratch: AtomicU64,
+    stack_top: u64,
+    root: u64,
+    /// Its number.
+    pub id: CpuId,
+    /// Its APIC's id.
+    pub apic_id: AtomicU32,
+    /// It has come up.
+    pub online: AtomicBool,
+    /// TSC ticks that it is ahead of the boot CPU; measured when it came up.
+    pub tsc_offset: AtomicI64,
+    /// When its timer is wanted.
+    pub timer: TimerPlan,
+    /// What its timer is set to, in nanoseconds since boot.
+    pub armed: AtomicU64,
+    gdt: GlobalDescriptorTable,
+    tss: UnsafeCell<TaskStateSegment>,
+}
+
+const _: () = assert!(size_of::<PerCpu>() <= PAGE as usize);
+
+// SAFETY: `tss` is written by `set_current` alone, on the CPU that owns the block; `me` points to the block itself; the
+// rest is atomic or constant.
+unsafe impl Sync for PerCpu {}
+
+/// Offsets for the stubs.
+pub mod offset {
+    use super::{PerCpu, offset_of};
+
+    /// The block's own address.
+    pub const SELF: usize = offset_of!(PerCpu, me);
+    /// End of the current thread's registers.
+    pub const REGS_END: usize = offset_of!(PerCpu, regs_end);
+    /// A word for the stub of SYSCALL.
+    pub const SCRATCH: usize = offset_of!(PerCpu, scratch);
+    /// Top of the kernel stack.
+    pub const STACK_TOP: usize = offset_of!(PerCpu, stack_top);
+    /// The kernel's own root table.
+    pub const ROOT: usize = offset_of!(PerCpu, root);
+}
+
+/// Bit per CPU that has a block.
+static CREATED: AtomicU64 = AtomicU64::new(0);
+/// Set once the boot CPU's GS points to its block; other CPUs set theirs before anything else.
+static READY: AtomicBool = AtomicBool::new(false);
+
+fn area(id: CpuId) -> u64 {
+    CPU_AREAS + u64::from(id.0) * AREA_SIZE
+}
+
+/// Where the stack pointer of an empty stack is.
+#[must_use]
+pub fn top(id: CpuId, stack: Stack) -> u64 {
+    area(id) + STACKS[stack as usize].1 * PAGE - TOP
+}
+
+/// The descriptor of a state segment at an address (Intel SDM, volume 3, 8.2.3).
+const fn tss_descriptor(base: u64) -> Descriptor {
+    const PRESENT: u64 = 1 << 47;
+    const AVAILABLE: u64 = 0b1001 << 40;
+    let limit = size_of::<TaskStateSegment>() as u64 - 1;
+    let low = limit | (base & 0xff_ffff) << 16 | AVAILABLE | PRESENT | (base >> 24 & 0xff) << 56;
+    Descriptor::SystemSegment(low, base >> 32)
+}
+
+/// Whether a word at this address is on one of the stacks of a CPU that has some.
+#[must_use]
+pub fn on_stack(cpu: CpuId, at: u64) -> bool {
+    let offset = at.wrapping_sub(area(cpu));
+    at.is_multiple_of(8)
+        && STACKS
+            .iter()
+            .any(|&(start, end)| (start * PAGE..end * PAGE).contains(&offset))
+}
+
+impl PerCpu {
+    /// Maps the area of a CPU and fills in its block.
+    ///
+    /// # Errors
+    /// When there is no memory for it.
+    pub fn create(memory: &mut BootMemory, mapper: &Mapper, id: CpuId) -> Result<(), OutOfMemory> {
+        assert!(
+            id.index() < CPUS_MAX,
+            "CPUs beyond the highest are left out"
+        );
+        for (start, end) in STACKS.into_iter().chain([(BLOCK, BLOCK + 1)]) {
+            let frames = memory.frames(end - start)?;
+            let range = Range::sized(frames, (end - start) * PAGE);
+            mapper.map(memory, area(id) + start * PAGE, range, READ_WRITE)?;
+            if start == BLOCK {
+                Self::fill(frames, mapper.root(), id);
+            } else {
+                // SAFETY: the last words of the stack just taken, which nothing uses yet.
+                unsafe { super::direct::write(range.end - TOP, Self::address(id) as u64) };
+            }
+        }
+        CREATED.fetch_or(id.bit(), Ordering::Release);
+        Ok(())
+    }
+
+    /// The block of a CPU; `None` if it has none. Only in the kernel's page tables.
+    #[must_use]
+    pub fn of(id: CpuId) -> Option<&'static Self> {
+        let created = CREATED.load(Ordering::Acquire) & id.bit() != 0;
+        // SAFETY: a block that was created is mapped and filled in, and stays so for ever.
+        created.then(|| unsafe { &*Self::address(id) })
+    }
+
+    const fn address(id: CpuId) -> *const Self {
+        (CPU_AREAS + id.0 as u64 * AREA_SIZE + BLOCK * PAGE) as *const Self
+    }
+
+    /// Writes the block into its frame, by way of the direct map.
+    fn fill(frame: u64, root: u64, id: CpuId) {
+        let me = Self::address(id);
+        let mut tss = TaskStateSegment::new();
+        for (index, which) in [Stack::Nmi, Stack::DoubleFault, Stack::MachineCheck]
+            .into_iter()
+            .enumerate()
+        {
+            tss.interrupt_stack_table[index] = VirtAddr::new(top(id, which));
+        }
+        let mut gdt = GlobalDescriptorTable::new();
+        for descriptor in [
+            Descriptor::kernel_code_segment(),
+            Descriptor::kernel_data_segment(),
+            Descriptor::user_data_segment(),
+            Descriptor::user_code_segment(),
+            tss_descriptor(me as u64 + offset_of!(Self, tss) as u64),
+        ] {
+            gdt.append(descriptor);
+        }
+        let block = Self {
+            me,
+            regs_end: AtomicU64::new(0),
+            scratch: AtomicU64::new(0),
+            stack_top: top(id, Stack::Kernel),
+            root,
+            id,
+            apic_id: AtomicU32::new(0),
+            online: AtomicBool::new(false),
+            tsc_offset: AtomicI64::new(0),
+            timer: TimerPlan::new(),
+            armed: AtomicU64::new(u64::MAX),
+            gdt,
+            tss: UnsafeCell::new(tss),
+        };
+        // SAFETY: the frame is a fresh one, and large enough by the assertion above.
+        unsafe { super::direct::pointer::<Self>(frame).write(block) };
+    }
+
+    /// Makes this the block of the CPU that runs this: its segments, its state segment, GS.
+    ///
+    /// # Safety
+    /// Each CPU does so with its own block, once, with interrupts off, in the kernel's page tables.
+    pub unsafe fn load(&'static self) {
+        self.gdt.load();
+        // SAFETY: the table just loaded has the kernel's code segment there.
+        unsafe { CS::set_reg(SegmentSelector(KERNEL_CS)) };
+        // SAFETY: as above, its data segment.
+        unsafe { SS::set_reg(SegmentSelector(KERNEL_SS)) };
+        // SAFETY: as above, the descriptor of this CPU's state segment; no other CPU loads it.
+        unsafe { load_tss(SegmentSelector(TSS)) };
+        self.set_gs();
+        KernelGsBase::write(VirtAddr::zero());
+        READY.store(true, Ordering::Release);
+    }
+
+    /// Points GS here: for entries that may have come before the stubs did.
+    pub fn set_gs(&self) {
+        GsBase::write(VirtAddr::from_ptr(self.me));
+    }
+
+    /// The block of the CPU that runs this.
+    ///
+    /// # Panics
+    /// Before the boot CPU has one.
+    #[must_use]
+    pub fn current() -> &'static Self {
+        Self::try_current().expect("the boot CPU has its block before anything asks")
+    }
+
+    /// The block of the CPU that runs this; `None` before there is one.
+    #[must_use]
+    pub fn try_current() -> Option<&'static Self> {
+        if !READY.load(Ordering::Acquire) {
+            return None;
+        }
+        let me: *const Self;
+        // SAFETY: GS points to this CPU's block, whose first word is its address.
+        unsafe { asm!("mov {}, gs:[0]", out(reg) me, options(nostack, readonly, preserves_flags)) };
+        // SAFETY: blocks are never freed.
+        Some(unsafe { &*me })
+    }
+
+    /// How many CPUs besides this one have come up; the boot CPU always has.
+    #[must_use]
+    pub fn others_online() -> u32 {
+        let me = Self::try_current().map(|cpu| cpu.id);
+        let online = |cpu: &Self| cpu.id.0 == 0 || cpu.online.load(Ordering::Acquire);
+        let ids = (0..CPUS_MAX as u8).map(CpuId).filter(|&id| Some(id) != me);
+        ids.filter_map(Self::of).filter(|cpu| online(cpu)).count() as u32
+    }
+
+    /// Top of its kernel stack.
+    #[must_use]
+    pub const fn stack_top(&self) -> u64 {
+        self.stack_top
+    }
+
+    /// Sets where the registers of the thread that runs next are saved when it enters the kernel.
+    pub fn set_current(&self, regs: &'static SavedRegs) {
+        let end = &raw const *regs as u64 + size_of::<SavedRegs>() as u64;
+        self.regs_end.store(end, Ordering::Relaxed);
+        // SAFETY: only this CPU runs this with its own block, with interrupts off; the processor reads the word at an entry.
+        let tss = unsafe { &mut *self.tss.get() };
+        tss.privilege_stack_table[0] = VirtAddr::new(end);
+    }
+
+    /// Where the registers of the current thread are saved; `None` if there is none.
+    #[must_use]
+    pub fn current_regs(&self) -> Option<&'static SavedRegs> {
+        let end = self.regs_end.load(Ordering::Relaxed);
+        let start = end.checked_sub(size_of::<SavedRegs>() as u64)?;
+        // SAFETY: `set_current` was given a reference that lasts for ever, and this is its address.
+        Some(unsafe { &*(start as *const SavedRegs) })
+    }
+}

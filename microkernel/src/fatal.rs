@@ -1,0 +1,173 @@
+//! The end: a machine that Sonde cannot run on, exceptions in the kernel, and panics.
+
+use crate::arch::machine::try_machine;
+use crate::arch::percpu::{PerCpu, on_stack};
+use crate::arch::{cpu, direct, entry, image, power};
+use crate::log::raw_line;
+use core::fmt::Arguments;
+use core::panic::PanicInfo;
+use core::sync::atomic::{AtomicU32, Ordering};
+use ipc::symtab::SymbolTable;
+use kcore::base::regs::{Reg, SavedRegs};
+use spin::Once;
+
+/// Who ends the machine: 0 nobody, else a CPU's number plus 1.
+static ENDING: AtomicU32 = AtomicU32::new(0);
+/// CPUs that have stopped for it.
+static STOPPED: AtomicU32 = AtomicU32::new(0);
+/// The file of kernel symbols, believed only when it is needed.
+static SYMBOLS: Once<&'static [u8]> = Once::new();
+/// Most frames of a backtrace.
+const FRAMES: usize = 32;
+/// Microseconds that the other CPUs get to stop.
+const STOP_TIME: u64 = 100_000;
+
+/// Says in one line why Sonde cannot run here, and ends.
+pub fn refuse(why: Arguments<'_>) -> ! {
+    raw_line(format_args!("Sonde: {why}"));
+    power::fail()
+}
+
+/// Sets the file that panics look symbols up in.
+pub fn set_symbols(file: &'static [u8]) {
+    SYMBOLS.call_once(|| file);
+}
+
+/// Whether the machine is ending: an NMI then means "stop".
+pub fn is_ending() -> bool {
+    ENDING.load(Ordering::Acquire) != 0
+}
+
+/// Says that this CPU has stopped.
+pub fn stopped() {
+    STOPPED.fetch_add(1, Ordering::Release);
+}
+
+/// An exception that the kernel cannot go on after.
+pub fn exception(frame: &SavedRegs, what: &str) -> ! {
+    begin();
+    let reg = |reg| frame.get(reg);
+    raw_line(format_args!(
+        "panic: {what}: vector {} error {:#x} address {:#x}{}",
+        reg(Reg::Vector),
+        reg(Reg::Error),
+        entry::fault_address(),
+        Where
+    ));
+    for row in [
+        [
+            ("rip", Reg::Rip),
+            ("rsp", Reg::Rsp),
+            ("rflags", Reg::Rflags),
+        ],
+        [("rax", Reg::Rax), ("rbx", Reg::Rbx), ("rcx", Reg::Rcx)],
+        [("rdx", Reg::Rdx), ("rsi", Reg::Rsi), ("rdi", Reg::Rdi)],
+        [("rbp", Reg::Rbp), ("r8", Reg::R8), ("r9", Reg::R9)],
+        [("r10", Reg::R10), ("r11", Reg::R11), ("r12", Reg::R12)],
+        [("r13", Reg::R13), ("r14", Reg::R14), ("r15", Reg::R15)],
+    ] {
+        let [a, b, c] = row.map(|(name, which)| (name, reg(which)));
+        raw_line(format_args!(
+            "  {:>6} {:016x} {:>6} {:016x} {:>6} {:016x}",
+            a.0, a.1, b.0, b.1, c.0, c.1
+        ));
+    }
+    frame_line(reg(Reg::Rip), 0);
+    backtrace(reg(Reg::Rbp));
+    power::fail()
+}
+
+/// A panic of the kernel's own code.
+#[panic_handler]
+fn panic(info: &PanicInfo<'_>) -> ! {
+    let rbp = cpu::frame_pointer();
+    begin();
+    raw_line(format_args!("panic: {}{Where}", info.message()));
+    if let Some(place) = info.location() {
+        raw_line(format_args!("  at {}:{}", place.file(), place.line()));
+    }
+    raw_line(format_args!(
+        "  rbp {rbp:016x} cr2 {:016x}",
+        entry::fault_address()
+    ));
+    backtrace(rbp);
+    power::fail()
+}
+
+/// Makes this CPU the one that ends the machine, and stops the others. A second one waits to be stopped; a panic while
+/// ending ends at once.
+fn begin() {
+    let me = PerCpu::try_current().map_or(0, |cpu| cpu.id.0.into()) + 1;
+    match ENDING.compare_exchange(0, me, Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => {}
+        Err(owner) if owner == me => {
+            raw_line(format_args!("panic while ending"));
+            power::fail()
+        }
+        Err(_) => {
+            stopped();
+            cpu::stop()
+        }
+    }
+    let Some(machine) = try_machine() else { return };
+    let others = PerCpu::others_online();
+    machine.local.nmi_others();
+    let waited = (0..STOP_TIME / 10).find(|_| {
+        machine.delay(10);
+        STOPPED.load(Ordering::Acquire) >= others
+    });
+    if waited.is_none() && others > 0 {
+        let missing = others - STOPPED.load(Ordering::Acquire);
+        raw_line(format_args!(
+            "{missing} of {others} other cpus did not stop"
+        ));
+    }
+}
+
+/// Prints which CPU this is, if that is known.
+struct Where;
+
+impl core::fmt::Display for Where {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match PerCpu::try_current() {
+            Some(cpu) => write!(f, " (cpu {})", cpu.id.0),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Prints the frames that a chain of frame pointers leads to, as long as it stays on this CPU's stacks and grows.
+fn backtrace(mut rbp: u64) {
+    let Some(cpu) = PerCpu::try_current() else {
+        return;
+    };
+    for _ in 0..FRAMES {
+        if !on_stack(cpu.id, rbp) || !on_stack(cpu.id, rbp.wrapping_add(8)) {
+            return;
+        }
+        let (next, address) = (direct::stack_word(rbp), direct::stack_word(rbp + 8));
+        if !image::is_text(address) {
+            return;
+        }
+        frame_line(address, 1);
+        if next <= rbp {
+            return;
+        }
+        rbp = next;
+    }
+    raw_line(format_args!("  ..."));
+}
+
+/// Prints an address: by symbol if it can be found, with `back` bytes less looked up. A return address belongs to the
+/// call before it.
+fn frame_line(address: u64, back: u64) {
+    let table = SYMBOLS.get().and_then(|file| SymbolTable::parse(file).ok());
+    match table.and_then(|table| table.lookup(address.wrapping_sub(back))) {
+        Some(symbol) => raw_line(format_args!(
+            "  <- kernel`{}+{:#x}",
+            symbol.name,
+            symbol.offset + back
+        )),
+        None => raw_line(format_args!("  <- {address:#x}")),
+    }
+}
