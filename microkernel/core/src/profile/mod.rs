@@ -34,3 +34,6 @@ pub use source::{SampleSource, Tick};
 pub use stack::UserStack;
 pub use threads::{ThreadView, Threads};
 pub use walk::{Caller, End, Stack, follow};
+
+#[cfg(test)]
+mod tests;

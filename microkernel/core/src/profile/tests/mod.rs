@@ -1,0 +1,6 @@
+//! The sampling path on the host, against a machine and threads that are hostile on purpose.
+
+mod chains;
+mod fake;
+mod translation;
+mod walks;
