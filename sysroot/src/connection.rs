@@ -48,9 +48,12 @@ impl Transport for Connection {
         let deadline = self.timeout.map_or(NEVER, time::after);
         buffer::put(message);
         let tag = Tag::new(message.op, message.bytes.len(), message.handles.len());
-        let (_, tag) = syscall::call(self.endpoint, tag, deadline)?;
-        // The kernel moved the handles: they are no longer this program's to close.
-        for handle in core::mem::take(&mut message.handles) {
+        let reply = syscall::call(self.endpoint, tag, deadline);
+        let handles = core::mem::take(&mut message.handles);
+        // If the call failed, dropping closes them: those that the server took nevertheless name nothing here any more.
+        let (_, tag) = reply?;
+        // The kernel moved them: they are no longer this program's to close.
+        for handle in handles {
             let _ = handle.into_raw();
         }
         buffer::take(tag, message)

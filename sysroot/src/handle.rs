@@ -26,10 +26,10 @@ impl OwnedHandle {
     pub fn into_raw(self) -> Handle {
         ManuallyDrop::new(self).0
     }
-    /// Another handle to the same object, with those of its rights.
+    /// Another handle to the same object, with some of its rights.
     ///
     /// # Errors
-    /// `MissingRight` without DUPLICATE, `LimitReached` if the table is full.
+    /// `MissingRight` without DUPLICATE or for a right that this handle lacks, `LimitReached` if the table is full.
     pub fn duplicate(&self, rights: Rights) -> Result<Self, Error> {
         duplicate(self.0, rights)
     }
@@ -51,10 +51,10 @@ impl Drop for OwnedHandle {
     }
 }
 
-/// Another handle to what `handle` names, with those of its rights.
+/// Another handle to what `handle` names, with some of its rights.
 ///
 /// # Errors
-/// `MissingRight` without DUPLICATE, `LimitReached` if the table is full.
+/// `MissingRight` without DUPLICATE or for a right that `handle` lacks, `LimitReached` if the table is full.
 pub fn duplicate(handle: Handle, rights: Rights) -> Result<OwnedHandle, Error> {
     syscall::handle_duplicate(handle, rights).map(OwnedHandle)
 }

@@ -85,7 +85,7 @@ impl Process {
         thread.map(OwnedHandle::new)
     }
 
-    /// Moves a handle into it, with those of its rights; the number that it has there.
+    /// Moves a handle into it, with some of its rights; the number that it has there.
     ///
     /// # Errors
     /// See the call `handle_give`. The handle is closed then.

@@ -203,11 +203,24 @@ impl Ledger {
     }
 }
 
+/// What every handle that the kernel makes can be.
+const SHARE: Rights = Rights::DUPLICATE.union(Rights::TRANSFER);
+
+/// Refuses as the kernel does: a right that is asked for must be there.
+fn has(rights: Rights, needed: Rights) -> Result<(), Error> {
+    if rights.contains(needed) {
+        Ok(())
+    } else {
+        Err(Error::MissingRight)
+    }
+}
+
 /// An open handle of init.
 pub struct FakeHandle {
     ledger: Rc<RefCell<Ledger>>,
     /// Process that a thread's handle belongs to.
     pid: u32,
+    rights: Rights,
 }
 
 impl fmt::Debug for FakeHandle {
@@ -223,10 +236,15 @@ impl Drop for FakeHandle {
 }
 
 impl FakeHandle {
-    pub fn new(ledger: &Rc<RefCell<Ledger>>) -> Self {
+    pub fn new(ledger: &Rc<RefCell<Ledger>>, rights: Rights) -> Self {
         ledger.borrow_mut().open += 1;
         let ledger = Rc::clone(ledger);
-        Self { ledger, pid: 0 }
+        let pid = 0;
+        Self {
+            ledger,
+            pid,
+            rights,
+        }
     }
 }
 
@@ -262,9 +280,9 @@ impl FakeMachine {
         Ok(())
     }
 
-    fn handle(&mut self) -> Result<FakeHandle, Error> {
+    fn handle(&mut self, rights: Rights) -> Result<FakeHandle, Error> {
         self.step()?;
-        Ok(FakeHandle::new(&self.0))
+        Ok(FakeHandle::new(&self.0, rights))
     }
 }
 
@@ -278,7 +296,7 @@ impl Machine for FakeMachine {
         quota_pages: u64,
         _: u32,
     ) -> Result<(ProcessHandle, u32), Error> {
-        let handle = self.handle()?;
+        let handle = self.handle(SHARE)?;
         let mut ledger = self.0.borrow_mut();
         let pid = ledger.processes.len() as u32 + 1;
         ledger.processes.push(FakeProcess {
@@ -301,7 +319,7 @@ impl Machine for FakeMachine {
         content: &[u8],
     ) -> Result<FakeHandle, Error> {
         assert!(offset + content.len() as u64 <= pages * 4096);
-        let handle = self.handle()?;
+        let handle = self.handle(SHARE)?;
         // The last memory that is made, and written from its beginning, is the startup page.
         if offset == 0 {
             self.0.borrow_mut().process(process.pid).startup = content.to_vec();
@@ -335,7 +353,7 @@ impl Machine for FakeMachine {
         _: &FakeHandle,
     ) -> Result<FakeHandle, Error> {
         self.0.borrow_mut().process(process.pid).priority = first.priority;
-        let mut thread = self.handle()?;
+        let mut thread = self.handle(SHARE | Rights::MANAGE | Rights::INSPECT)?;
         thread.pid = process.pid;
         Ok(thread)
     }
@@ -349,10 +367,11 @@ impl Machine for FakeMachine {
     fn give(
         &mut self,
         process: &ProcessHandle,
-        _: FakeHandle,
+        handle: FakeHandle,
         rights: Rights,
     ) -> Result<Handle, Error> {
         self.step()?;
+        has(handle.rights, rights | Rights::TRANSFER)?;
         let mut ledger = self.0.borrow_mut();
         let given = &mut ledger.process(process.pid).given;
         given.push(rights);
@@ -373,36 +392,44 @@ impl Machine for FakeMachine {
         Ok(())
     }
 
-    fn duplicate(&mut self, _: &FakeHandle) -> Result<FakeHandle, Error> {
-        self.handle()
+    fn duplicate(&mut self, handle: &FakeHandle, rights: Rights) -> Result<FakeHandle, Error> {
+        has(handle.rights, rights | Rights::DUPLICATE)?;
+        self.handle(rights)
     }
-    fn mint(&mut self, _: &FakeHandle, badge: u64) -> Result<FakeHandle, Error> {
+    fn mint(&mut self, endpoint: &FakeHandle, badge: u64) -> Result<FakeHandle, Error> {
         assert_ne!(badge, 0);
-        self.handle()
+        has(endpoint.rights, Rights::MINT)?;
+        self.handle(SHARE | Rights::CALL)
     }
     fn create_endpoint(&mut self) -> Result<FakeHandle, Error> {
-        self.handle()
+        self.handle(SHARE | Rights::CALL | Rights::RECEIVE | Rights::MINT)
     }
     fn create_notification(&mut self) -> Result<FakeHandle, Error> {
-        self.handle()
+        self.handle(SHARE | Rights::SIGNAL | Rights::WAIT)
     }
-    fn system(&mut self) -> Result<FakeHandle, Error> {
-        self.handle()
+    fn system(&mut self, rights: Rights) -> Result<FakeHandle, Error> {
+        self.handle(rights)
     }
-    fn profiler(&mut self) -> Result<FakeHandle, Error> {
-        self.handle()
+    fn profiler(&mut self, rights: Rights) -> Result<FakeHandle, Error> {
+        self.handle(rights)
     }
-    fn bootfs(&mut self) -> Result<FakeHandle, Error> {
-        self.handle()
+    fn bootfs(&mut self, rights: Rights) -> Result<FakeHandle, Error> {
+        self.handle(rights)
     }
-    fn interrupt(&mut self, _: u32, _: &FakeHandle, _: u32) -> Result<FakeHandle, Error> {
-        self.handle()
+    fn interrupt(
+        &mut self,
+        _: u32,
+        notification: &FakeHandle,
+        _: u32,
+    ) -> Result<FakeHandle, Error> {
+        has(notification.rights, Rights::SIGNAL)?;
+        self.handle(SHARE | Rights::MANAGE)
     }
     fn ports(&mut self, _: u16, _: u16) -> Result<FakeHandle, Error> {
-        self.handle()
+        self.handle(SHARE | Rights::READ | Rights::WRITE)
     }
     fn device(&mut self, _: u64, _: u64) -> Result<FakeHandle, Error> {
-        self.handle()
+        self.handle(SHARE | Rights::READ | Rights::WRITE)
     }
 
     fn flush(&mut self, _: &FakeHandle) -> bool {

@@ -181,6 +181,9 @@ impl<M: Machine> Loader<'_, M> {
         let mut notification = None;
         for grant in grants::plan(program) {
             let machine = &mut *self.machine;
+            let rights = grant.what.rights();
+            // Whoever gives a handle must be allowed to.
+            let ours = rights | Rights::TRANSFER;
             let handle = match grant.what {
                 // A server that init gave up on cannot be called: the program finds no handle, and can say so.
                 What::Call(name) => match endpoint(name) {
@@ -188,15 +191,15 @@ impl<M: Machine> Loader<'_, M> {
                     None => continue,
                 },
                 What::Serve(name) => match endpoint(name) {
-                    Some(endpoint) => machine.duplicate(endpoint)?,
+                    Some(endpoint) => machine.duplicate(endpoint, ours)?,
                     None => continue,
                 },
-                What::System(_) => machine.system()?,
-                What::Profiler => machine.profiler()?,
-                What::Bootfs => machine.bootfs()?,
+                What::System(_) => machine.system(ours)?,
+                What::Profiler => machine.profiler(ours)?,
+                What::Bootfs => machine.bootfs(ours)?,
                 What::Notification => {
                     let made = machine.create_notification()?;
-                    let theirs = machine.duplicate(&made)?;
+                    let theirs = machine.duplicate(&made, ours)?;
                     notification = Some(made);
                     theirs
                 }
@@ -207,15 +210,14 @@ impl<M: Machine> Loader<'_, M> {
                 What::Ports { first, count } => machine.ports(first, count)?,
                 What::Device { base, pages } => machine.device(base, pages)?,
             };
-            self.give(grant.name, handle, grant.what.rights())?;
+            self.give(grant.name, handle, rights)?;
         }
         Ok(())
     }
 
     fn stdout(&mut self, stdout: Option<M::Handle>) -> Result<(), LaunchError> {
         let Some(stdout) = stdout else { return Ok(()) };
-        let rights = Rights::CALL | Rights::DUPLICATE | Rights::TRANSFER;
-        Ok(self.give(names::STDOUT.into(), stdout, rights)?)
+        Ok(self.give(names::STDOUT.into(), stdout, Rights::CALL)?)
     }
 
     fn thread(&mut self, request: Request<'_>, quota_pages: u64) -> Result<M::Handle, LaunchError> {
@@ -238,8 +240,8 @@ impl<M: Machine> Loader<'_, M> {
             priority: request.program.priority,
         };
         let thread = self.machine.create_thread(&self.process, first, &buffer)?;
-        let theirs = self.machine.duplicate(&thread)?;
         let rights = Rights::MANAGE | Rights::INSPECT;
+        let theirs = self.machine.duplicate(&thread, rights | Rights::TRANSFER)?;
         self.give(names::THREAD.into(), theirs, rights)?;
 
         let handles: Vec<_> = self

@@ -93,7 +93,7 @@ pub trait Machine {
     /// See the call `thread_start`.
     fn start(&mut self, thread: &Self::Handle) -> Result<(), Error>;
 
-    /// Moves a handle into a process; the number it has there.
+    /// Moves a handle with TRANSFER into a process, with these of its rights; the number it has there.
     ///
     /// # Errors
     /// See the call `handle_give`. The handle is closed then.
@@ -122,13 +122,13 @@ pub trait Machine {
     /// See the call `process_kill`.
     fn kill(&mut self, process: &Self::Process) -> Result<(), Error>;
 
-    /// Another handle to the same.
+    /// Another handle to the same, with these of its rights.
     ///
     /// # Errors
     /// See the call `handle_duplicate`.
-    fn duplicate(&mut self, handle: &Self::Handle) -> Result<Self::Handle, Error>;
+    fn duplicate(&mut self, handle: &Self::Handle, rights: Rights) -> Result<Self::Handle, Error>;
 
-    /// A handle to an endpoint, with a badge, to call it.
+    /// A handle to an endpoint, with a badge, to call it and to pass it on.
     ///
     /// # Errors
     /// See the call `handle_mint`.
@@ -146,23 +146,23 @@ pub trait Machine {
     /// See the call `notification_create`.
     fn create_notification(&mut self) -> Result<Self::Handle, Error>;
 
-    /// Another handle to the system.
+    /// Another handle to the system, with these rights.
     ///
     /// # Errors
     /// See the call `handle_duplicate`.
-    fn system(&mut self) -> Result<Self::Handle, Error>;
+    fn system(&mut self, rights: Rights) -> Result<Self::Handle, Error>;
 
-    /// Another handle to the profiling driver.
+    /// Another handle to the profiling driver, with these rights.
     ///
     /// # Errors
     /// See the call `handle_duplicate`.
-    fn profiler(&mut self) -> Result<Self::Handle, Error>;
+    fn profiler(&mut self, rights: Rights) -> Result<Self::Handle, Error>;
 
-    /// Another handle to the boot archive.
+    /// Another handle to the boot archive, with these rights.
     ///
     /// # Errors
     /// See the call `handle_duplicate`.
-    fn bootfs(&mut self) -> Result<Self::Handle, Error>;
+    fn bootfs(&mut self, rights: Rights) -> Result<Self::Handle, Error>;
 
     /// Takes an interrupt line, which signals a bit of the notification.
     ///

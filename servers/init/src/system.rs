@@ -171,8 +171,8 @@ impl Machine for Kernel {
         process.kill(KILLED)
     }
 
-    fn duplicate(&mut self, handle: &OwnedHandle) -> Result<OwnedHandle, Error> {
-        handle.duplicate(Rights::all())
+    fn duplicate(&mut self, handle: &OwnedHandle, rights: Rights) -> Result<OwnedHandle, Error> {
+        handle.duplicate(rights)
     }
 
     fn mint(&mut self, endpoint: &OwnedHandle, badge: u64) -> Result<OwnedHandle, Error> {
@@ -188,16 +188,16 @@ impl Machine for Kernel {
         syscall::notification_create().map(OwnedHandle::new)
     }
 
-    fn system(&mut self) -> Result<OwnedHandle, Error> {
-        handle::duplicate(self.system, Rights::all())
+    fn system(&mut self, rights: Rights) -> Result<OwnedHandle, Error> {
+        handle::duplicate(self.system, rights)
     }
 
-    fn profiler(&mut self) -> Result<OwnedHandle, Error> {
-        handle::duplicate(self.profiler, Rights::all())
+    fn profiler(&mut self, rights: Rights) -> Result<OwnedHandle, Error> {
+        handle::duplicate(self.profiler, rights)
     }
 
-    fn bootfs(&mut self) -> Result<OwnedHandle, Error> {
-        handle::duplicate(self.bootfs, Rights::all())
+    fn bootfs(&mut self, rights: Rights) -> Result<OwnedHandle, Error> {
+        handle::duplicate(self.bootfs, rights)
     }
 
     fn interrupt(

@@ -170,7 +170,7 @@ fn servers_start_with_the_system_and_are_told_of() {
 #[test]
 fn a_program_gets_its_startup_page_and_nothing_more() {
     booted(|bench, ledger| {
-        let stdout = FakeHandle::new(ledger);
+        let stdout = FakeHandle::new(ledger, Rights::CALL | Rights::TRANSFER);
         let mut args = Args::new();
         args.push("a b").unwrap();
         let program = Name::try_from("spin").unwrap();
@@ -367,9 +367,9 @@ fn the_death_of_a_program_without_which_nothing_works_ends_the_system() {
 #[test]
 fn subscribers_are_signalled_until_they_are_gone() {
     booted(|bench, ledger| {
-        let notification = FakeHandle::new(ledger);
+        let notification = FakeHandle::new(ledger, Rights::SIGNAL);
         assert_eq!(bench.client().subscribe(&(), [notification]), Ok(()));
-        let again = FakeHandle::new(ledger);
+        let again = FakeHandle::new(ledger, Rights::SIGNAL);
         assert_eq!(bench.client().subscribe(&(), [again]), Ok(()));
         bench.spawn("spin", false).unwrap();
         assert_eq!(
