@@ -8,6 +8,7 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 
 use crate::atlas::{Atlas, Place, Space};
 use crate::chain::{Key, Leaf, Step as RawStep};
@@ -41,7 +42,7 @@ pub fn resolve(table: &Table, atlas: Atlas<'_, '_>) -> Resolved {
             .or_insert(chain);
     }
     let mut chains: Vec<Chain> = merged.into_values().collect();
-    chains.sort_by(|a, b| b.count.cmp(&a.count));
+    chains.sort_by_key(|chain| Reverse(chain.count));
     let mut addresses: BTreeMap<(u32, u64), u64> = BTreeMap::new();
     for (place, count) in table.addresses() {
         let place = names.refreshed(place);

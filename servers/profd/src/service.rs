@@ -73,6 +73,11 @@ where
         }
     }
 
+    /// The driver.
+    pub const fn driver(&mut self) -> &mut D {
+        &mut self.driver
+    }
+
     /// Learns what init tells.
     pub fn happened(&mut self, event: &Event) {
         match &event.what {

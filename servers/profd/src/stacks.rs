@@ -7,6 +7,7 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 
 use crate::notes;
 use crate::profile::{Chain, Frame, Profile, Step};
@@ -30,7 +31,7 @@ pub fn stacks(profile: &Profile, chains: usize) -> String {
         *counts.entry("(other chains)".into()).or_default() += left;
     }
     let mut sorted: Vec<(String, u64)> = counts.into_iter().collect();
-    sorted.sort_by(|a, b| b.1.cmp(&a.1));
+    sorted.sort_by_key(|&(_, count)| Reverse(count));
     let mut lines = Lines::default();
     for (stack, count) in sorted {
         lines.push(&format!("{stack} {count}"));

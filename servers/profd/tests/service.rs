@@ -1,0 +1,230 @@
+//! profd as a shell sees it, without a kernel.
+
+mod support;
+
+use ipc::abi::Error;
+use ipc::proto::init::{BUILD_ID_MAX, Ending, Event, Happening};
+use ipc::proto::profd::{Answer, Client, Holder, Refusal, Rendering, Request, Start, dispatch};
+use ipc::proto::{CallError, Desk, Loopback, Text};
+use profd::decode::decode;
+use profd::service::{Platform, Profd};
+use support::driver::{Fake, memory};
+use support::record::Record;
+use support::{MS, World, clock};
+
+/// Time that a test moves, and memory objects by number.
+#[derive(Default)]
+struct Bench {
+    now: std::rc::Rc<std::cell::Cell<u64>>,
+    published: std::rc::Rc<std::cell::RefCell<Vec<u8>>>,
+    full: bool,
+}
+
+impl Platform for Bench {
+    type Handle = u32;
+
+    fn now(&self) -> u64 {
+        self.now.get()
+    }
+    fn publish(&mut self, bytes: &[u8]) -> Result<u32, Error> {
+        if self.full {
+            return Err(Error::QuotaExceeded);
+        }
+        *self.published.borrow_mut() = bytes.to_vec();
+        Ok(77)
+    }
+}
+
+fn start(request: Request) -> Start {
+    Start {
+        request,
+        holder: Holder::cut("console"),
+    }
+}
+
+fn event(pid: u32, what: Happening) -> Event {
+    Event {
+        position: 0,
+        tsc: 5,
+        pid,
+        what,
+    }
+}
+
+fn started(pid: u32, name: &str) -> Event {
+    let what = Happening::Started {
+        name: Text::cut(name),
+        file: Text::cut("bin/shares"),
+        image: 1,
+        build_id: [0; BUILD_ID_MAX],
+        load_bias: 0,
+    };
+    event(pid, what)
+}
+
+/// What the last answer to a parked call was: done with an answer and a handle, or refused.
+fn last_answer(desk: &mut Desk) -> Option<Result<(Answer, u32), Refusal>> {
+    let (_, mut message) = desk.last_answer.take()?;
+    Some(match message.op {
+        0 => Ok((
+            message.get().expect("an answer"),
+            message.handles.pop().expect("a handle"),
+        )),
+        _ => Err(message.get().expect("a refusal")),
+    })
+}
+
+macro_rules! client {
+    ($client:ident, $now:ident, $published:ident $(, $full:expr)?) => {
+        let world = World::new();
+        let memory = memory(1);
+        let bench = Bench { $(full: $full,)? ..Bench::default() };
+        let ($now, $published) = (bench.now.clone(), bench.published.clone());
+        let server = Profd::<_, _, Desk>::new(world.catalog(), clock(), Fake::new(&memory), bench);
+        let mut $client = Client::new(Loopback::new(server, dispatch));
+        $client.transport().badge = 3;
+        $client.transport().service.happened(&started(12, "shares"));
+    };
+}
+
+macro_rules! poll {
+    ($client:ident) => {{
+        let loopback = $client.transport();
+        loopback.service.poll(&mut loopback.desk)
+    }};
+}
+
+#[test]
+fn a_profile_is_answered_when_its_window_has_closed() {
+    client!(client, now, published);
+    let request = Request {
+        window_ms: 100,
+        pid: Some(12),
+        rendering: Rendering::Folded,
+        ..Request::default()
+    };
+    assert_eq!(poll!(client), ipc::abi::NEVER);
+    assert_eq!(
+        client.measure(&start(request)),
+        Err(CallError::Transport(Error::TimedOut))
+    );
+    let second = client.measure(&start(request));
+    assert_eq!(
+        second,
+        Err(CallError::Service(Refusal::Busy {
+            holder: Holder::cut("console")
+        }))
+    );
+    let driver = client.transport().service.driver();
+    driver.open(0);
+    driver.take(&Record {
+        tsc: 50 * MS,
+        ..Record::new(12, &[0x40_1110, 0x40_1061])
+    });
+    poll!(client);
+    now.set(100 * MS);
+    poll!(client);
+    poll!(client);
+    assert!(client.transport().desk.last_answer.is_none());
+    client.transport().service.driver().idle();
+    assert_eq!(poll!(client), ipc::abi::NEVER);
+    let (answer, handle) = last_answer(&mut client.transport().desk).unwrap().unwrap();
+    assert_eq!(handle, 77);
+    let bytes = published.borrow();
+    let profile = decode(&bytes[..answer.profile as usize]).unwrap();
+    assert_eq!((profile.profiled_ms, profile.counts.reported), (100, 1));
+    let text = &bytes[answer.text_start as usize..][..answer.text as usize];
+    assert_eq!(text, b"shares`main;shares`share_a 1\n");
+}
+
+#[test]
+fn a_stop_comes_from_who_started() {
+    client!(client, now, _published);
+    assert_eq!(
+        client.stop(&()),
+        Err(CallError::Service(Refusal::NotRunning))
+    );
+    let _ = client.measure(&start(Request::default()));
+    client.transport().badge = 4;
+    assert_eq!(
+        client.stop(&()),
+        Err(CallError::Service(Refusal::NotRunning))
+    );
+    client.transport().badge = 3;
+    assert_eq!(client.stop(&()), Ok(()));
+    now.set(MS);
+    poll!(client);
+    client.transport().service.driver().idle();
+    poll!(client);
+    assert_eq!(
+        last_answer(&mut client.transport().desk),
+        Some(Err(Refusal::Stopped))
+    );
+}
+
+#[test]
+fn a_caller_that_goes_away_ends_its_profile() {
+    client!(client, now, _published);
+    let _ = client.measure(&start(Request::default()));
+    client.transport().service.closed(9);
+    poll!(client);
+    assert_eq!(client.transport().service.driver().stops, 0);
+    client.transport().service.closed(3);
+    now.set(MS);
+    poll!(client);
+    assert_eq!(client.transport().service.driver().stops, 1);
+}
+
+#[test]
+fn processes_are_known_from_their_events() {
+    client!(client, _now, _published);
+    let of = |pid| {
+        start(Request {
+            pid: Some(pid),
+            ..Request::default()
+        })
+    };
+    assert_eq!(
+        client.measure(&of(13)),
+        Err(CallError::Service(Refusal::NoProcess { pid: 13 }))
+    );
+    let ended = event(
+        12,
+        Happening::Ended {
+            ending: Ending::Exited,
+            code: 0,
+        },
+    );
+    client.transport().service.happened(&ended);
+    assert_eq!(
+        client.measure(&of(12)),
+        Err(CallError::Service(Refusal::ProcessEnded { pid: 12 }))
+    );
+}
+
+#[test]
+fn no_room_is_said_and_leaves_nothing_armed() {
+    client!(client, now, _published, true);
+    client.transport().desk.full = true;
+    let no_memory = Refusal::NoMemory;
+    assert_eq!(
+        client.measure(&start(Request::default())),
+        Err(CallError::Service(no_memory.clone()))
+    );
+    assert_eq!(client.transport().service.driver().stops, 1);
+    client.transport().service.driver().idle();
+    let _ = client.measure(&start(Request {
+        window_ms: 1,
+        ..Request::default()
+    }));
+    client.transport().service.driver().open(0);
+    poll!(client);
+    now.set(MS);
+    poll!(client);
+    client.transport().service.driver().idle();
+    poll!(client);
+    assert_eq!(
+        last_answer(&mut client.transport().desk),
+        Some(Err(no_memory))
+    );
+}
