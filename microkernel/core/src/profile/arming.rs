@@ -5,8 +5,8 @@
 //!                    '-----------------------stop-------------^
 //! ```
 //! Start and stop are system calls; everything else happens in ticks, each CPU acting for itself. `control` is the one
-//! word that a tick reads when no profile runs. It holds the run's number beside the phase, so that a transition is a
-//! compare-and-swap that cannot mistake one run for another.
+//! word that a tick reads when no profile runs. It holds the run's number beside the phase, so that a CPU's
+//! transition is a compare-and-swap that cannot mistake one run for another.
 //!
 //! Two masks tell who has done what: `unarmed` and `undisarmed`, filled by start, and each CPU clears its own bit in each of
 //! them once a run. Every CPU clears its bit in `undisarmed`, even one that stop overtook before it armed. So in Idle no CPU
@@ -113,24 +113,17 @@ impl Arming {
     /// Ends the run. False if none is on. Stopping one that is already ending changes nothing. The caller holds the control
     /// lock.
     pub(super) fn stop(&self, now: Tsc) -> bool {
-        let mut seen = self.control.load(Ordering::Relaxed);
-        loop {
-            match phase_of(seen) {
-                Phase::Idle => return false,
-                Phase::Disarming => return true,
-                Phase::Arming | Phase::Open => {}
-            }
-            self.closed.store(now.0, Ordering::Relaxed);
-            let ending = word(run_of(seen), Phase::Disarming);
-            // Fails at most once: only Arming can turn into something else, and only into Open.
-            match self
-                .control
-                .compare_exchange(seen, ending, Ordering::AcqRel, Ordering::Relaxed)
-            {
-                Ok(_) => return true,
-                Err(now) => seen = now,
-            }
+        let seen = self.control.load(Ordering::Relaxed);
+        match phase_of(seen) {
+            Phase::Idle => return false,
+            Phase::Disarming => return true,
+            // All that may happen meanwhile is that the window opens, and that makes no difference.
+            Phase::Arming | Phase::Open => {}
         }
+        self.closed.store(now.0, Ordering::Relaxed);
+        self.control
+            .swap(word(run_of(seen), Phase::Disarming), Ordering::AcqRel);
+        true
     }
 
     /// What this CPU has to do. One relaxed load when no run is on.
@@ -145,7 +138,7 @@ impl Arming {
             Phase::Idle => Duty::Rest,
             Phase::Disarming if waits(&self.undisarmed) => Duty::Disarm,
             Phase::Disarming => Duty::Rest,
-            Phase::Arming | Phase::Open if waits(&self.unarmed) => Duty::Arm,
+            Phase::Arming if waits(&self.unarmed) => Duty::Arm,
             Phase::Arming | Phase::Open => Duty::Sample,
         }
     }
@@ -198,3 +191,6 @@ impl Arming {
             .is_ok()
     }
 }
+
+#[cfg(all(test, loom))]
+mod races;
