@@ -29,8 +29,8 @@ use config::SystemFile;
 pub struct Image {
     /// The kernel's ELF file.
     pub kernel: PathBuf,
-    /// The boot archive.
-    pub bootfs: PathBuf,
+    /// The boot archive; `None` to see what the kernel says.
+    pub bootfs: Option<PathBuf>,
 }
 
 /// Builds everything that changed.
@@ -70,13 +70,13 @@ pub fn build(workspace: &Workspace) -> Result<Image> {
         );
     }
 
-    let image = Image {
-        kernel: out.join("kernel"),
-        bootfs: out.join("bootfs"),
-    };
-    replace(&image.kernel, &strip::strip_debug(&kernel_elf)?)?;
-    replace(&image.bootfs, &bytes)?;
-    Ok(image)
+    let (kernel_path, bootfs_path) = (out.join("kernel"), out.join("bootfs"));
+    replace(&kernel_path, &strip::strip_debug(&kernel_elf)?)?;
+    replace(&bootfs_path, &bytes)?;
+    Ok(Image {
+        kernel: kernel_path,
+        bootfs: Some(bootfs_path),
+    })
 }
 
 /// Adds an executable to the archive without its debug information, and keeps the whole file by its build-id. Returns

@@ -65,7 +65,9 @@ impl Machine {
         qemu.arg("-smp").arg(options.smp.to_string());
         qemu.arg("-m").arg(format!("{}M", options.mem));
         qemu.arg("-kernel").arg(&image.kernel);
-        qemu.arg("-initrd").arg(&image.bootfs);
+        if let Some(bootfs) = &image.bootfs {
+            qemu.arg("-initrd").arg(bootfs);
+        }
         qemu.args(["-append", &options.cmdline]);
         qemu.args(["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]);
         qemu.args(match self.serial {
@@ -121,7 +123,7 @@ mod tests {
         };
         let image = Image {
             kernel: "/k".into(),
-            bootfs: "/b".into(),
+            bootfs: Some("/b".into()),
         };
         let command = machine.command(&image);
         let words = command

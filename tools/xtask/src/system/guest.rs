@@ -40,6 +40,13 @@ pub enum GuestError {
         /// All that was printed.
         transcript: String,
     },
+    /// It ended with a status that was not expected.
+    Status {
+        /// QEMU's.
+        status: ExitStatus,
+        /// All that was printed.
+        transcript: String,
+    },
     /// Its process cannot be waited for.
     Wait(io::Error),
 }
@@ -49,6 +56,9 @@ impl fmt::Display for GuestError {
         match self {
             Self::Spawn(error) => write!(f, "cannot start the machine: {error}"),
             Self::Send(error) => write!(f, "the machine takes no input: {error}"),
+            Self::Status { status, transcript } => {
+                write!(f, "the machine ended with {status}; it said:\n{transcript}")
+            }
             Self::Wait(error) => write!(f, "cannot wait for the machine: {error}"),
             Self::Timeout {
                 waiting_for,
@@ -97,12 +107,13 @@ impl Output {
 
 impl OutputState {
     fn transcript(&self) -> String {
+        let text = self.screen.text();
         let (text, errors) = (
-            String::from_utf8_lossy(self.screen.text()),
+            String::from_utf8_lossy(&text).into_owned(),
             String::from_utf8_lossy(&self.errors),
         );
         if errors.is_empty() {
-            text.into_owned()
+            text
         } else {
             format!("{text}\n(stderr)\n{errors}")
         }
@@ -114,8 +125,6 @@ pub struct Guest {
     child: Child,
     stdin: Option<ChildStdin>,
     output: Arc<Output>,
-    /// How much of the text earlier waits have consumed.
-    seen: usize,
     patience: Duration,
 }
 
@@ -150,7 +159,6 @@ impl Guest {
             stdin: child.stdin.take(),
             child,
             output,
-            seen: 0,
             patience: PATIENCE,
         })
     }
@@ -237,6 +245,19 @@ impl Guest {
         }
     }
 
+    /// Waits for the machine to end by itself, with this status of QEMU.
+    ///
+    /// # Errors
+    /// If it goes on, or ends otherwise.
+    pub fn expect_exit(&mut self, code: i32) -> Result<(), GuestError> {
+        let status = self.exit()?;
+        if status.code() == Some(code) {
+            return Ok(());
+        }
+        let transcript = self.transcript();
+        Err(GuestError::Status { status, transcript })
+    }
+
     /// Everything printed so far, and QEMU's own messages.
     #[must_use]
     pub fn transcript(&self) -> String {
@@ -252,10 +273,9 @@ impl Guest {
         let deadline = Instant::now() + self.patience;
         let mut state = self.output.lock();
         loop {
-            // A backspace may have taken back what an earlier wait consumed.
-            let new = state.screen.text().get(self.seen..).unwrap_or_default();
-            if let Some((start, end)) = found(new) {
-                self.seen += end;
+            let new = state.screen.new_text();
+            if let Some((start, end)) = found(&new) {
+                state.screen.consume(end);
                 return Ok(String::from_utf8_lossy(&new[..start]).into_owned());
             }
             let waiting_for = waiting_for.to_owned();

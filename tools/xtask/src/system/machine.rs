@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 
 use crate::build::Image;
 use crate::cli::BootOptions;
@@ -37,8 +37,8 @@ fn start(context: &Context<'_>, options: BootOptions) -> Result<Guest> {
     let path = directory.join(format!("miniature-{:?}", std::thread::current().id()));
     fs::write(&path, miniature::elf())?;
     let image = Image {
-        kernel: path.clone(),
-        bootfs: path,
+        kernel: path,
+        bootfs: None,
     };
     let machine = Machine {
         options,
@@ -60,7 +60,7 @@ fn echo(context: &Context<'_>, options: BootOptions) -> Verdict {
     guest.send(long.as_bytes())?;
     guest.send(b"!q")?;
     ensure!(guest.wait_for("!")? == long, "the echo differs");
-    expect_power_off(&mut guest)
+    Ok(guest.expect_exit(debug_exit(POWER_OFF))?)
 }
 
 fn outlive(context: &Context<'_>) -> Verdict {
@@ -69,28 +69,12 @@ fn outlive(context: &Context<'_>) -> Verdict {
     guest.send(b"w")?;
     guest.close_input();
     guest.wait_for("w.")?;
-    expect_power_off(&mut guest)
+    Ok(guest.expect_exit(debug_exit(POWER_OFF))?)
 }
 
 fn fault(context: &Context<'_>) -> Verdict {
     let mut guest = start(context, BootOptions::default())?;
     guest.prompt()?;
     guest.send(b"f")?;
-    let code = guest.exit()?.code().context("a signal ended the machine")?;
-    ensure!(
-        code == 0,
-        "status {code}, not that of a reset; {}",
-        guest.transcript()
-    );
-    Ok(())
-}
-
-fn expect_power_off(guest: &mut Guest) -> Verdict {
-    let code = guest.exit()?.code().context("a signal ended the machine")?;
-    ensure!(
-        code == debug_exit(POWER_OFF),
-        "status {code}; {}",
-        guest.transcript()
-    );
-    Ok(())
+    Ok(guest.expect_exit(0)?)
 }

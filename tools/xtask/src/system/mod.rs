@@ -1,5 +1,6 @@
 //! The suite `system`: boots the shipped image in QEMU and talks to it over the serial line, as a user does.
 
+mod features;
 mod guest;
 mod machine;
 mod miniature;
@@ -17,6 +18,7 @@ const JOBS: usize = 2;
 /// # Errors
 /// If the image does not build.
 pub fn run(context: &Context<'_>) -> Result<Report> {
-    let cases = machine::cases(context);
+    let mut cases = machine::cases(context);
+    cases.extend(features::cases(context));
     Ok(run_cases(context, JOBS, &cases))
 }

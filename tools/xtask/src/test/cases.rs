@@ -81,6 +81,7 @@ fn run_case(context: &Context<'_>, case: &Case<'_>) -> Outcome {
 mod tests {
     use super::*;
     use crate::workspace::Workspace;
+    use std::sync::OnceLock;
 
     #[test]
     fn each_wanted_case_runs_once_and_in_order() {
@@ -89,6 +90,7 @@ mod tests {
             workspace: &workspace,
             suite: "sample",
             filter: "sample::a",
+            image: &OnceLock::new(),
         };
         let ran = AtomicUsize::new(0);
         let count = || {

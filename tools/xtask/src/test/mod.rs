@@ -7,9 +7,10 @@ mod script;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
+use std::sync::OnceLock;
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 
 use crate::build::{self, Image};
 use crate::system;
@@ -26,21 +27,27 @@ pub struct Context<'a> {
     pub suite: &'static str,
     /// What the full name of a test must contain.
     pub filter: &'a str,
+    image: &'a ImageCell,
 }
 
-impl Context<'_> {
+/// The image, once somebody needed it.
+type ImageCell = OnceLock<Result<Image, String>>;
+
+impl<'a> Context<'a> {
     /// Whether a test of this suite was asked for.
     #[must_use]
     pub fn wants(&self, name: &str) -> bool {
         format!("{}::{name}", self.suite).contains(self.filter)
     }
 
-    /// The image, built from the sources as they are.
+    /// The image of the sources as they are, built when it is first asked for.
     ///
     /// # Errors
     /// If it does not build.
-    pub fn image(&self) -> Result<Image> {
-        build::build(self.workspace)
+    pub fn image(&self) -> Result<&'a Image> {
+        let build = || build::build(self.workspace).map_err(|error| format!("{error:#}"));
+        let image = self.image.get_or_init(build);
+        image.as_ref().map_err(|error| anyhow!("{error}"))
     }
 }
 
@@ -84,6 +91,7 @@ pub fn run(workspace: &Workspace, filter: &str) -> Result<ExitCode> {
     let only = filter.split("::").next().unwrap_or("");
     let only = SUITES.iter().find(|(suite, _)| *suite == only);
     let (mut passed, mut failed) = (0, 0);
+    let image = OnceLock::new();
     for &(suite, run) in &SUITES {
         if only.is_some_and(|(only, _)| *only != suite) {
             continue;
@@ -92,6 +100,7 @@ pub fn run(workspace: &Workspace, filter: &str) -> Result<ExitCode> {
             workspace,
             suite,
             filter,
+            image: &image,
         };
         let start = Instant::now();
         let report = run(&context).unwrap_or_else(|error| Report {
