@@ -29,7 +29,7 @@ pub struct CpuState {
     stacks: [Span; STACKS],
     /// Set before this CPU's source starts and cleared after it stopped, by this CPU. It tells an interrupt on this CPU
     /// whether a sample is meant.
-    armed: AtomicBool,
+    pub(super) armed: AtomicBool,
     counters: Counters,
     /// Records written when `profd` was last woken.
     announced: AtomicU64,

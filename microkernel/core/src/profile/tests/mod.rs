@@ -2,5 +2,6 @@
 
 mod chains;
 mod fake;
+mod runs;
 mod translation;
 mod walks;
