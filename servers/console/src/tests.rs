@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use crate::driver::{Console, PARKED_MAX};
 use crate::fake::Shared;
-use crate::uart::{Absent, RECEIVE_BURST, Uart};
+use crate::uart::{Absent, Counters, RECEIVE_BURST, Uart};
 
 /// Remembers the answers to parked calls, which it knows by the number of the call. Callers in `dead` are gone.
 #[derive(Default)]
@@ -145,6 +145,16 @@ fn nothing_at_the_ports_is_said_to_be_absent() {
     let device = Shared::new(16);
     device.0.borrow_mut().absent = true;
     assert_eq!(Uart::start(device).err(), Some(Absent));
+}
+
+#[test]
+fn counters_name_what_was_lost() {
+    let counters = Counters {
+        overruns: 2,
+        lost_interrupts: 1,
+        ..Counters::default()
+    };
+    assert_eq!(counters.to_string(), "2 overruns, 1 lost interrupts");
 }
 
 #[test]

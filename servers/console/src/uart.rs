@@ -49,6 +49,27 @@ pub struct Counters {
     pub long_bursts: u64,
 }
 
+impl core::fmt::Display for Counters {
+    /// Those that are not zero, by name.
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let mut between = "";
+        for (count, name) in [
+            (self.overruns, "overruns"),
+            (self.parity, "parity errors"),
+            (self.framing, "framing errors"),
+            (self.breaks, "breaks"),
+            (self.lost_interrupts, "lost interrupts"),
+            (self.long_bursts, "long bursts"),
+        ] {
+            if count > 0 {
+                write!(f, "{between}{count} {name}")?;
+                between = ", ";
+            }
+        }
+        Ok(())
+    }
+}
+
 /// One UART.
 #[derive(Debug)]
 pub struct Uart<R> {

@@ -22,4 +22,5 @@ pub mod system;
 pub mod terminal;
 #[cfg(test)]
 mod tests;
+pub mod text;
 pub mod words;

@@ -169,16 +169,15 @@ impl<S: Sink, P: Responder> Service<P> for Terminal<S, P> {
         }
         self.keep(&bytes);
         let mut echo = String::new();
-        if matches!(self.state, State::Prompt(_)) {
-            if let Some(line) = self.edit(&mut echo) {
-                let state = core::mem::replace(&mut self.state, running());
-                self.fresh = true;
-                // The echo goes out first: the command may write as soon as it has its line.
-                let _ = self.sink.write(core::mem::take(&mut echo).as_bytes());
-                if let State::Prompt(waiting) = state {
-                    // The command thread never gives up its call while its process lives.
-                    let _ = waiting.answer(call.responder(), &Line::cut(&line));
-                }
+        if matches!(self.state, State::Prompt(_))
+            && let Some(line) = self.edit(&mut echo)
+        {
+            // The echo goes out first: the command may write as soon as it has its line.
+            let _ = self.sink.write(core::mem::take(&mut echo).as_bytes());
+            self.fresh = true;
+            if let State::Prompt(waiting) = core::mem::replace(&mut self.state, running()) {
+                // The command thread never gives up its call while its process lives.
+                let _ = waiting.answer(call.responder(), &Line::cut(&line));
             }
         }
         let stop = self.interrupt(&mut echo);

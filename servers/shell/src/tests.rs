@@ -258,7 +258,8 @@ fn a_session_that_is_gone_fails_its_writers() {
 #[test]
 fn sessions_do_not_touch_each_other() {
     let (mut one, mut two) = (Bench::new(), Bench::new());
-    (one.next_line(), two.next_line());
+    one.next_line();
+    two.next_line();
     one.typed(b"mem");
     two.typed(b"ps\n");
     one.program("for one\n");

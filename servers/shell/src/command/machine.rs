@@ -6,8 +6,9 @@ use super::Context;
 use crate::format::{Microseconds, PAGE_KIB, Percent, Span};
 
 pub(super) const MEM_DETAILS: &str = "\
-free + waiting + kernel + bootfs + processes is what there is; waiting is freed
-but may still be reached by a CPU. Below: slots of the kernel's pools, used of all.
+free, waiting, kernel, bootfs and processes add up to the total. `waiting` is
+freed, but some CPU may still reach it. Below them are the kernel's pools: slots
+in use, of how many.
 ";
 
 pub(super) const UPTIME_DETAILS: &str = "\

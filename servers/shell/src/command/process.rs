@@ -19,9 +19,9 @@ MEM    memory that is charged to it
 ";
 
 pub(super) const RUN_DETAILS: &str = "\
-Without &, the program's output appears, Ctrl-C kills it, and if it does not exit
-with 0 you are told how it ended. With &, the prompt is back at once and an end
-other than that is told at a later prompt.
+Without &, its output appears, Ctrl-C kills it, and you are told how it ended
+unless it exited with 0. With &, the prompt is back at once and such an end is
+told at a later prompt.
 ";
 
 pub(super) fn ps(context: Context<'_>) -> fmt::Result {

@@ -106,7 +106,7 @@ impl Decoder {
             }
             State::Text if byte == BELL => [None, None],
             State::Text => [self.ground(byte), None],
-            _ if byte < b' ' || byte >= 0x7f => [self.ground(byte), None],
+            _ if !(b' '..0x7f).contains(&byte) => [self.ground(byte), None],
             State::Escape => [self.escape(byte), None],
             State::One => [plain(byte), None],
             State::Control(parameters) => [self.control(parameters, byte), None],

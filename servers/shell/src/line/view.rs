@@ -13,8 +13,9 @@ use super::buffer::Buffer;
 
 /// What asks for a line.
 pub const PROMPT: &str = "> ";
-/// Columns of the text, in a terminal of 80: the last one stays free, as a character in it may wrap.
-pub const COLUMNS: usize = 80 - PROMPT.len() - 1;
+/// Columns of the text, in a terminal of 80: two stay free for the echo of Ctrl-C, and the last one because a character
+/// in it may wrap.
+pub const COLUMNS: usize = 80 - PROMPT.len() - 2 - 1;
 
 /// Where the window begins and the cursor stands.
 #[derive(Clone, Debug, Default)]

@@ -1,0 +1,135 @@
+//! The system as commands see it, over the handles of this program.
+
+use alloc::string::String;
+use alloc::vec;
+
+use ipc::abi::info::{CpuInfo, InfoKind, MemoryInfo};
+use ipc::abi::{Error, Rights};
+use ipc::proto::init::{self, Args, ExitReport, Name, ProcessInfo, Spawn};
+use ipc::proto::profd::{self, Holder, Refusal, Request, Start};
+use ipc::proto::{CallError, ProtocolError};
+use shell::protocol::PROGRAMS;
+use shell::system::{InitResult, LogPart, System};
+use shell::text;
+use sysroot::{Connection, Mapping, handle, record, startup, syscall, time};
+
+use crate::threads::Wiring;
+
+/// Bytes of the log asked for at a time.
+const LOG_PART: usize = 2048;
+/// Longest version line.
+const VERSION_MAX: usize = 256;
+/// Action of the call `system_power`.
+const POWER_OFF: u64 = 0;
+
+/// The system, for one session.
+pub struct Machine {
+    wiring: Wiring,
+    init: init::Client<Connection>,
+    profd: profd::Client<Connection>,
+    /// Badge of the next program's output.
+    next_badge: u64,
+}
+
+impl Machine {
+    /// The system behind these handles.
+    pub const fn new(wiring: Wiring) -> Self {
+        Self {
+            wiring,
+            init: init::Client::new(Connection::new(wiring.init)),
+            profd: profd::Client::new(Connection::new(wiring.profd)),
+            next_badge: PROGRAMS,
+        }
+    }
+}
+
+impl System for Machine {
+    fn spawn(&mut self, program: Name, args: Args) -> InitResult<u32> {
+        let badge = self.next_badge;
+        self.next_badge += 1;
+        let rights = Rights::CALL | Rights::TRANSFER;
+        let output =
+            handle::mint(self.wiring.terminal, badge, rights).map_err(CallError::Transport)?;
+        let held = false;
+        let spawn = Spawn {
+            program,
+            args,
+            held,
+        };
+        self.init.spawn(&spawn, Some(output))
+    }
+
+    fn wait(&mut self, pid: u32) -> InitResult<ExitReport> {
+        self.init.wait(&pid)
+    }
+
+    fn kill(&mut self, pid: u32) -> InitResult<()> {
+        self.init.kill(&pid)
+    }
+
+    fn process(&mut self, pid: u32) -> InitResult<Option<ProcessInfo>> {
+        self.init.next(&pid)
+    }
+
+    fn locate(&mut self, _pid: u32, _address: u64, _is_return: bool) -> Option<String> {
+        None
+    }
+
+    fn profile(
+        &mut self,
+        request: Request,
+        show: &mut dyn FnMut(&str),
+    ) -> Result<(), CallError<Refusal>> {
+        let holder = Holder::cut(self.wiring.stream.0);
+        let start = Start { request, holder };
+        let (answer, [memory]) = self.profd.measure(&start)?;
+        let mapping = Mapping::whole(memory.raw()).map_err(CallError::Transport)?;
+        let (start, len) = (answer.text_start as usize, answer.text as usize);
+        if start.saturating_add(len) > mapping.len() {
+            return Err(CallError::Protocol(ProtocolError::BadReply));
+        }
+        text::show(len, |offset, out| mapping.read(start + offset, out), show);
+        Ok(())
+    }
+
+    fn memory(&mut self) -> Result<MemoryInfo, Error> {
+        record::memory_info(self.wiring.system)
+    }
+
+    fn cpus(&self) -> u64 {
+        startup::info().cpus
+    }
+
+    fn cpu(&mut self, cpu: u64) -> Result<CpuInfo, Error> {
+        record::cpu_info(self.wiring.system, cpu)
+    }
+
+    fn now(&self) -> u64 {
+        time::now()
+    }
+
+    fn tsc_hz(&self) -> u64 {
+        startup::info().tsc_hz
+    }
+
+    fn log(&mut self, position: u64) -> Result<LogPart, Error> {
+        let mut bytes = vec![0; LOG_PART];
+        let (next, len, lost) = record::log_read(self.wiring.system, position, &mut bytes)?;
+        bytes.truncate(len);
+        Ok(LogPart { bytes, next, lost })
+    }
+
+    fn version(&mut self) -> Result<String, Error> {
+        let mut bytes = [0; VERSION_MAX];
+        let len = record::system_text(self.wiring.system, InfoKind::Version, &mut bytes)?;
+        Ok(String::from_utf8_lossy(&bytes[..len]).into_owned())
+    }
+
+    fn power_off(&mut self) -> Error {
+        match syscall::system_power(self.wiring.system, POWER_OFF) {
+            Err(error) => error,
+            // It does not return then.
+            Ok(()) => Error::Unsupported,
+        }
+    }
+}

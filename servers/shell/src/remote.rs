@@ -1,0 +1,127 @@
+//! The two ends of a session's terminal: the stream that it writes to, and itself as commands reach it.
+
+use alloc::string::String;
+use core::fmt;
+
+use ipc::abi::Handle;
+use ipc::proto::CallError;
+use ipc::proto::stream::{CHUNK_MAX, Chunk, Client as StreamClient, StreamError};
+use shell::protocol::{Client as TerminalClient, Stop};
+use shell::session::Session;
+use shell::terminal::{Closed, Sink};
+use sysroot::{Connection, time};
+
+/// How often, and at what distance, a write is tried whose server does not answer: it is being restarted.
+const TRIES: u32 = 20;
+const DISTANCE: u64 = 50 * time::MILLISECOND;
+
+/// A stream as a terminal's screen.
+pub struct Screen {
+    stream: StreamClient<Connection>,
+    /// The last write was given up: nobody has answered since.
+    down: bool,
+}
+
+impl Screen {
+    /// A screen behind a stream's endpoint.
+    pub const fn new(stream: Handle) -> Self {
+        Self {
+            stream: StreamClient::new(Connection::new(stream)),
+            down: false,
+        }
+    }
+
+    fn write_chunk(&mut self, chunk: &Chunk) -> Result<(), Closed> {
+        let tries = if self.down { 1 } else { TRIES };
+        for _ in 0..tries {
+            match self.stream.write(chunk) {
+                Ok(()) => {
+                    self.down = false;
+                    return Ok(());
+                }
+                Err(CallError::Service(StreamError::Closed)) => return Err(Closed),
+                Err(_) => time::sleep(DISTANCE),
+            }
+        }
+        // A console that does not come back has nobody before it. The session goes on, unseen, until it does.
+        self.down = true;
+        Ok(())
+    }
+}
+
+impl Sink for Screen {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Closed> {
+        for part in bytes.chunks(CHUNK_MAX) {
+            // A part is at most a chunk.
+            let chunk = Chunk::try_from(part).unwrap_or_default();
+            self.write_chunk(&chunk)?;
+        }
+        Ok(())
+    }
+}
+
+/// A terminal, as the thread that runs commands has it. Text is sent a line at a time.
+pub struct Remote {
+    terminal: TerminalClient<Connection>,
+    gathered: Chunk,
+    interrupted: bool,
+}
+
+impl Remote {
+    /// Over a connection with the badge of the command thread.
+    pub const fn new(terminal: Connection) -> Self {
+        Self {
+            terminal: TerminalClient::new(terminal),
+            gathered: Chunk::new(),
+            interrupted: false,
+        }
+    }
+
+    /// Waits for a line. The command before it, if any, is over.
+    ///
+    /// # Errors
+    /// The session is gone.
+    pub fn next_line(&mut self) -> Result<String, fmt::Error> {
+        self.flush()?;
+        let line = self.terminal.next_line(&()).map_err(|_| fmt::Error)?;
+        self.interrupted = false;
+        Ok(line.as_str().into())
+    }
+
+    fn flush(&mut self) -> fmt::Result {
+        if self.gathered.is_empty() {
+            return Ok(());
+        }
+        let chunk = core::mem::take(&mut self.gathered);
+        self.interrupted = self.terminal.print(&chunk).map_err(|_| fmt::Error)?;
+        Ok(())
+    }
+}
+
+impl fmt::Write for Remote {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for part in text.as_bytes().chunks(CHUNK_MAX) {
+            if self.gathered.extend(part).is_err() {
+                self.flush()?;
+                // It is empty now, and the part is at most a chunk.
+                self.gathered.extend(part).map_err(|_| fmt::Error)?;
+            }
+        }
+        if text.contains('\n') {
+            self.flush()?;
+        }
+        Ok(())
+    }
+}
+
+impl Session for Remote {
+    fn interrupted(&self) -> bool {
+        self.interrupted
+    }
+
+    fn guard(&mut self, stop: Stop) -> bool {
+        // A session that is gone wants nothing any more: whatever runs for it should end.
+        self.interrupted = self.flush().is_err() || self.terminal.guard(&stop).unwrap_or(true);
+        self.interrupted
+    }
+}
