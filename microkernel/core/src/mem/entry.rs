@@ -1,5 +1,5 @@
-//! One entry of a 4-level page table: Intel SDM volume 3A, section 4.5, tables 4-14 to 4-20; AMD APM volume 2, section
-//! 5.3.
+//! One entry of a 4-level page table: Intel SDM volume 3A, "4-Level Paging and 5-Level Paging", tables "Format of a ... Entry";
+//! AMD APM volume 2, "Long-Mode Page Translation".
 //!
 //! The accessed and dirty bits are set from the start, where the hardware would set them: nothing here reads them, and
 //! an entry that the hardware never writes can be replaced by a plain store. An entry without the present bit is zero.
@@ -11,7 +11,7 @@ const PRESENT: u64 = 1 << 0;
 const WRITABLE: u64 = 1 << 1;
 const USER: u64 = 1 << 2;
 /// With [`CACHE_DISABLE`] and a zero PAT bit this selects entry 3 of the PAT, strong uncacheable as the PAT is after
-/// reset (SDM volume 3A, table 12-12).
+/// reset (SDM volume 3A, "Programming the PAT").
 const WRITE_THROUGH: u64 = 1 << 3;
 const CACHE_DISABLE: u64 = 1 << 4;
 const ACCESSED: u64 = 1 << 5;

@@ -87,6 +87,7 @@ impl Grace {
     }
 
     /// The tag of what the caller has unlinked by now.
+    /// A mask of those who may hold it is read after this, for the same fence.
     #[must_use]
     pub fn retire_epoch(&self) -> Epoch {
         fence(Ordering::SeqCst);
@@ -163,6 +164,7 @@ mod tests {
     use crate::base::cpu::CpuId;
     use proptest::prelude::*;
     use std::sync::atomic::{AtomicBool, AtomicUsize};
+    use std::time::{Duration, Instant};
 
     fn quiescent(grace: &Grace, cpu: &Cpu) {
         if let Some(epoch) = grace.pending(cpu) {
@@ -270,6 +272,7 @@ mod tests {
             AtomicUsize::new(0),
             AtomicBool::new(false),
         );
+        let end = Instant::now() + Duration::from_secs(120);
         things[0].store(true, Ordering::Relaxed);
         std::thread::scope(|scope| {
             for id in 1..=READERS {
@@ -303,7 +306,7 @@ mod tests {
                 published.store(new, Ordering::Release);
                 let tag = grace.retire_epoch();
                 grace.advance(tag);
-                while !grace.passed(tag) {
+                while !grace.passed(tag) && Instant::now() < end {
                     quiescent(&grace, &writer);
                     std::thread::yield_now();
                 }
@@ -312,5 +315,6 @@ mod tests {
             done.store(true, Ordering::Relaxed);
         });
         assert_eq!(met.into_inner(), 0, "a reader met what was destroyed");
+        assert!(Instant::now() < end, "a tag never passed");
     }
 }

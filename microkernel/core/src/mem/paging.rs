@@ -1,16 +1,17 @@
-//! Page tables of programs: 4 levels (Intel SDM volume 3A, section 4.5), 4 KiB pages, reached through the direct map.
+//! Page tables of programs: 4 levels, 4 KiB pages, reached through the direct map (Intel SDM volume 3A, "4-Level Paging
+//! and 5-Level Paging").
 //!
 //! The upper half of every root is the kernel's, copied when the root is made; its tables live as long as the kernel
 //! does. The lower half is the program's, and nothing here writes above it.
 //!
 //! Who changes a space holds its lock; the hardware, the sampling interrupt and the kernel's own reading of user memory walk the
 //! tables at any time without it. So every change is one store of one entry, a table is zeroed before an entry leads to it, and
-//! a table or page that an entry led to is retired, not freed: stores become visible in order (SDM volume 3A, section
-//! 9.2), and [`PhysMemory`] keeps them so.
+//! a table or page that an entry led to is retired, not freed. Stores become visible in order (SDM volume 3A, "Memory
+//! Ordering"), and [`PhysMemory`] keeps them so.
 //!
 //! Translations that a CPU has cached are not this module's: who unmaps, protects or prunes sees to the flush. Until then a CPU
-//! may also use a table that was pruned, and find nothing in it: a page fault is the program's only if
-//! [`Tables::translate`] agrees.
+//! may also walk through a table that was pruned, by its paging-structure caches, and miss what was mapped since: a page
+//! fault is the program's only if [`Tables::fault_is_stale`] does not say otherwise.
 
 use super::entry::Entry;
 use super::page::{Access, Kind, Page};
@@ -26,6 +27,12 @@ const ENTRIES: u64 = 512;
 const USER_ENTRIES: u64 = 256;
 /// Where the lower half ends.
 const HALF_END: u64 = 1 << 47;
+
+/// Bits of a page fault's error code: the page was there; it was a write; by user code; a fetch of an instruction.
+const FAULT_PRESENT: u64 = 1 << 0;
+const FAULT_WRITE: u64 = 1 << 1;
+const FAULT_USER: u64 = 1 << 2;
+const FAULT_FETCH: u64 = 1 << 4;
 
 /// Bytes that one entry of a table of this level, 1 to 4, covers.
 const fn span(level: u32) -> u64 {
@@ -208,6 +215,20 @@ impl Tables {
             table = entry.next_table()?;
         }
         None
+    }
+
+    /// Whether an access that faulted would not fault now, so that the CPU went by something it had cached: it flushes and the
+    /// program tries again. `error` is the error code of the page fault (Intel SDM volume 3A, "Page-Fault Exceptions").
+    #[must_use]
+    pub fn fault_is_stale(self, memory: &impl PhysMemory, address: UserAddr, error: u64) -> bool {
+        // Causes other than absence and access, such as a reserved bit, are not the caches' doing.
+        if error & !(FAULT_PRESENT | FAULT_WRITE | FAULT_USER | FAULT_FETCH) != 0 {
+            return false;
+        }
+        self.translate(memory, address).is_some_and(|found| {
+            (found.writable || error & FAULT_WRITE == 0)
+                && (found.executable || error & FAULT_FETCH == 0)
+        })
     }
 
     /// Takes out the program's tables, up to `budget` of their entries in this step, and says whether that was the last. The pages

@@ -98,6 +98,7 @@ fn a_page_is_where_it_was_mapped() {
     for nothing in [
         0,
         PROGRAM_BASE - 1,
+        PROGRAM_BASE | 1 << 48,
         PROGRAM_BASE + PAGE_SIZE,
         HALF_END,
         1 << 63,
@@ -250,8 +251,43 @@ fn the_least_access_on_the_way_counts() {
     };
     assert!(seen(root_entry).unwrap().writable);
     assert!(!seen(root_entry & !2).unwrap().writable);
+    tables
+        .protect(&memory, page(USER_START), Access::Execute)
+        .unwrap();
+    assert!(seen(root_entry).unwrap().executable);
+    assert!(!seen(root_entry | 1 << 63).unwrap().executable);
     assert_eq!(seen(root_entry & !4), None);
     assert_eq!(seen(root_entry & !1), None);
+}
+
+#[test]
+fn a_fault_is_stale_when_the_access_is_allowed_now() {
+    let memory = FakeMemory::new(1 + TABLES as usize);
+    let (tables, mut supply) = space(&memory);
+    let at = page(PROGRAM_BASE);
+    let stale = |error| tables.fault_is_stale(&memory, UserAddr(PROGRAM_BASE + 5), error);
+    let (read, write, fetch, reserved) = (4, 4 | 2, 4 | 16, 4 | 8 | 1);
+    assert!(![read, write, fetch, reserved].into_iter().any(stale));
+    tables
+        .map(&memory, at, Frame(7), Access::Read, Kind::Ram, &mut supply)
+        .unwrap();
+    for (access, allowed) in [
+        (Access::Read, [true, false, false, false]),
+        (Access::Write, [true, true, false, false]),
+        (Access::Execute, [true, false, true, false]),
+    ] {
+        tables.protect(&memory, at, access).unwrap();
+        assert_eq!(
+            [read, write, fetch, reserved].map(stale),
+            allowed,
+            "{access:?}, not there"
+        );
+        assert_eq!(
+            [read, write, fetch, reserved].map(|error| stale(error | 1)),
+            allowed,
+            "{access:?}, there"
+        );
+    }
 }
 
 #[test]
