@@ -38,9 +38,12 @@ pub fn boot(image: &Image, options: &BootOptions) -> Result<u8> {
     let mut options = options.clone();
     kvm::choose(&mut options);
     if options.gdb {
+        // The kernel that boots has no debug information; the debugger finds it by build-id.
+        let kernel = image.kernel.display();
+        let symbols = image.kernel.with_file_name("symbols");
         eprintln!(
-            "xtask: waiting for `gdb {} -ex 'target remote 127.0.0.1:1234'`",
-            image.kernel.display()
+            "xtask: waiting for: gdb -iex 'set debug-file-directory {}' {kernel} -ex 'target remote 127.0.0.1:1234'",
+            symbols.display()
         );
     }
     let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
