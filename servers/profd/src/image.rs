@@ -2,8 +2,9 @@
 //!
 //! Files in the boot archive may be damaged; profd then says so and prints addresses.
 
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use core::cell::OnceCell;
+use core::cell::{OnceCell, RefCell};
 use core::fmt;
 use core::ops::Range;
 
@@ -15,6 +16,10 @@ use crate::symbols::Symbols;
 use crate::unwind::{Rule, Unwind};
 
 type Elf = FileHeader64<LittleEndian>;
+
+/// Addresses whose rule is remembered: running a function's unwind program takes far longer than finding its result, and
+/// samples come back to the same instructions.
+const RULES_KEPT: usize = 1024;
 
 /// Why an image has no symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +69,7 @@ pub struct Image<'a> {
     pub build_id: Option<&'a [u8]>,
     code: Vec<Range<u64>>,
     unwind: OnceCell<Option<Unwind<'a>>>,
+    rules: RefCell<BTreeMap<u64, Rule>>,
 }
 
 impl<'a> Image<'a> {
@@ -102,6 +108,7 @@ impl<'a> Image<'a> {
             build_id,
             code,
             unwind: OnceCell::new(),
+            rules: RefCell::default(),
         })
     }
 
@@ -114,10 +121,18 @@ impl<'a> Image<'a> {
     /// How the return address is found at an instruction; the table is indexed at the first question.
     #[must_use]
     pub fn rule(&self, address: u64) -> Rule {
+        let mut rules = self.rules.borrow_mut();
+        if let Some(&rule) = rules.get(&address) {
+            return rule;
+        }
         let unwind = self.unwind.get_or_init(|| self.unwind_table());
-        unwind
+        let rule = unwind
             .as_ref()
-            .map_or(Rule::Unknown, |unwind| unwind.rule(address))
+            .map_or(Rule::Unknown, |unwind| unwind.rule(address));
+        if rules.len() < RULES_KEPT {
+            rules.insert(address, rule);
+        }
+        rule
     }
 
     fn unwind_table(&self) -> Option<Unwind<'a>> {

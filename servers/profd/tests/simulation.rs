@@ -232,19 +232,8 @@ impl<'a> Text<'a> {
     }
 }
 
-/// Code that keeps a frame pointer, in an executable that mostly does not.
-#[inline(never)]
-fn framed(depth: u32) -> u32 {
-    if depth == 0 {
-        1
-    } else {
-        framed(depth - 1).wrapping_mul(3)
-    }
-}
-
 #[test]
 fn every_function_of_this_executable_gets_its_caller_back() {
-    assert_eq!(framed(2), 9);
     let file = std::fs::read(std::env::current_exe().unwrap()).unwrap();
     let image = Image::parse(&file).unwrap();
     let text = Text::of(&file);
