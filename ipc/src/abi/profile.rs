@@ -288,9 +288,10 @@ pub struct ProfilerStatus {
     pub source: u64,
     /// Bit per CPU that has not yet done what the phase waits for.
     pub stragglers: u64,
-    /// TSC at which the window opened; 0 before that.
+    /// TSC at which the window opened, when the last CPU had armed; 0 before that. Kept until the next start. There was a
+    /// window only if this is not 0 and below `closed`: a stop may have come before all CPUs had armed.
     pub opened: u64,
-    /// TSC at which stop was asked; 0 before that.
+    /// TSC at which stop was asked; 0 before that. Kept until the next start.
     pub closed: u64,
     /// Nominal samples per second on each CPU.
     pub frequency: u64,

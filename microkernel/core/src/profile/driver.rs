@@ -186,7 +186,7 @@ impl Driver {
                 phase_changed(self.arming.armed(cpu, machine.tsc()))
             }
             Duty::Sample => {
-                if source.in_tick() && state.armed.load(Ordering::Relaxed) {
+                if source.in_tick() {
                     self.sample(state, cpu, at, machine, threads);
                 }
                 ring_filled(state)
