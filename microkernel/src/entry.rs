@@ -1,45 +1,111 @@
-//! What each way into the kernel means.
+//! What each way into the kernel means: the event, as the kernel's decisions know it, and how long it took.
 
-use crate::arch::machine::machine;
+use crate::arch::cpu::ticks;
+use crate::arch::machine::{Machine, machine};
 use crate::arch::percpu::PerCpu;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::Ordering::Relaxed;
 use kcore::apic::vector;
-use kcore::base::regs::SavedRegs;
+use kcore::base::addr::Nanos;
+use kcore::kernel::{CpuState, Kernel, Parts};
 use kcore::profile::Interrupted;
+use kcore::sched::leave::Next;
+use spin::Once;
 
-/// What a CPU does next.
-pub enum Next {
-    /// Runs a thread.
-    Run(&'static SavedRegs),
-    /// Waits.
-    Idle,
+/// The vector of a page fault, the only exception with an address.
+const PAGE_FAULT: u8 = 14;
+
+static KERNEL: Once<Kernel<Machine>> = Once::new();
+
+/// Makes the kernel of its parts; in place, since it is larger than a stack should hold twice. Other CPUs join when they
+/// are kicked.
+#[inline(never)]
+pub fn make_kernel(parts: Parts<Machine>) -> &'static Kernel<Machine> {
+    KERNEL.call_once(|| Kernel::new(parts))
 }
 
-pub static TICKS: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
+fn kernel() -> &'static Kernel<Machine> {
+    KERNEL.get().expect("nothing runs before there is a kernel")
+}
 
-pub fn syscall(_: &PerCpu) {}
-pub fn fault(_: &PerCpu, _: u64, _: u64, _: u64) {}
-pub fn interrupt(cpu: &PerCpu, which: u8, at: &Interrupted) {
+fn state(cpu: &PerCpu) -> &'static CpuState {
+    kernel().cpu(cpu.id)
+}
+
+/// A system call of the current thread.
+pub fn syscall(cpu: &PerCpu) {
+    cpu.entered.store(ticks(), Relaxed);
+    kernel().syscall(state(cpu));
+}
+
+/// An exception in user mode. `address` is that of a page fault.
+pub fn fault(cpu: &PerCpu, vector: u8, error: u64, address: u64) {
+    cpu.entered.store(ticks(), Relaxed);
+    let address = if vector == PAGE_FAULT { address } else { 0 };
+    kernel().fault(state(cpu), vector, error, address);
+}
+
+/// An interrupt, in user mode or while idle.
+pub fn interrupt(cpu: &PerCpu, which: u8, interrupted: &Interrupted) {
+    cpu.entered.store(ticks(), Relaxed);
     let machine = machine();
     match which {
         vector::TIMER => {
             let due = machine.timer_due(cpu);
             machine.local.end_of_interrupt();
             if due.tick {
-                let n = TICKS[cpu.id.index()].fetch_add(1, Ordering::Relaxed);
-                if n < 3 {
-                    crate::log::line(format_args!("tick {n} on {} at {:#x}", cpu.id.0, at.rip));
-                }
+                kernel().tick(state(cpu), interrupted);
+            }
+            if due.deadline {
+                kernel().timer(state(cpu));
             }
         }
         vector::KICK => {
             machine.local.end_of_interrupt();
-            machine.start_ticking(cpu);
+            match KERNEL.get() {
+                Some(_) if cpu.timer.next() == Nanos::NEVER => join(cpu),
+                Some(kernel) => kernel.kicked(state(cpu)),
+                None => {}
+            }
         }
-        vector::SPURIOUS => {}
-        _ => machine.local.end_of_interrupt(),
+        // A line that vanished before it was taken: nobody waits for the acknowledgement.
+        vector::SPURIOUS | vector::OLD_LINES..vector::LINES => {}
+        vector::LINES..vector::KICK => {
+            kernel().interrupt(state(cpu), u32::from(which - vector::LINES));
+            machine.local.end_of_interrupt();
+        }
+        _ => {
+            let errors = machine.local.errors();
+            crate::log::detail(format_args!("local APIC error {errors:#x}, vector {which}"));
+            machine.local.end_of_interrupt();
+        }
     }
 }
-pub fn leave(_: &PerCpu) -> Next {
-    Next::Idle
+
+/// This CPU begins to take part in the kernel.
+pub fn join(cpu: &PerCpu) {
+    let state = state(cpu);
+    state
+        .load
+        .apic_id
+        .store(cpu.apic_id.load(Relaxed).into(), Relaxed);
+    state
+        .load
+        .tsc_offset
+        .store(cpu.tsc_offset.load(Relaxed) as u64, Relaxed);
+    kernel().start_cpu(state);
+    machine().start_ticking(cpu);
+}
+
+/// What to do after an entry. Interrupts have been off since it began; the longest such time is kept.
+pub fn leave(cpu: &PerCpu) -> Next {
+    if KERNEL.get().is_none() {
+        return Next::Idle;
+    }
+    let state = state(cpu);
+    let next = kernel().leave(state);
+    let spent = ticks().saturating_sub(cpu.entered.load(Relaxed));
+    if spent > state.load.longest_entry.load(Relaxed) {
+        state.load.longest_entry.store(spent, Relaxed);
+    }
+    next
 }

@@ -1,9 +1,9 @@
 //! The end: a machine that Sonde cannot run on, exceptions in the kernel, and panics.
 
 use crate::arch::machine::try_machine;
-use crate::arch::percpu::{PerCpu, on_stack};
+use crate::arch::percpu::PerCpu;
 use crate::arch::{cpu, direct, entry, image, power};
-use crate::log::raw_line;
+use crate::log::last;
 use core::fmt::Arguments;
 use core::panic::PanicInfo;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -24,7 +24,7 @@ const STOP_TIME: u64 = 100_000;
 
 /// Says in one line why Sonde cannot run here, and ends.
 pub fn refuse(why: Arguments<'_>) -> ! {
-    raw_line(format_args!("Sonde: {why}"));
+    last(format_args!("Sonde: {why}"));
     power::fail()
 }
 
@@ -47,7 +47,7 @@ pub fn stopped() {
 pub fn exception(frame: &SavedRegs, what: &str) -> ! {
     begin();
     let reg = |reg| frame.get(reg);
-    raw_line(format_args!(
+    last(format_args!(
         "panic: {what}: vector {} error {:#x} address {:#x}{}",
         reg(Reg::Vector),
         reg(Reg::Error),
@@ -67,7 +67,7 @@ pub fn exception(frame: &SavedRegs, what: &str) -> ! {
         [("r13", Reg::R13), ("r14", Reg::R14), ("r15", Reg::R15)],
     ] {
         let [a, b, c] = row.map(|(name, which)| (name, reg(which)));
-        raw_line(format_args!(
+        last(format_args!(
             "  {:>6} {:016x} {:>6} {:016x} {:>6} {:016x}",
             a.0, a.1, b.0, b.1, c.0, c.1
         ));
@@ -82,11 +82,11 @@ pub fn exception(frame: &SavedRegs, what: &str) -> ! {
 fn panic(info: &PanicInfo<'_>) -> ! {
     let rbp = cpu::frame_pointer();
     begin();
-    raw_line(format_args!("panic: {}{Where}", info.message()));
+    last(format_args!("panic: {}{Where}", info.message()));
     if let Some(place) = info.location() {
-        raw_line(format_args!("  at {}:{}", place.file(), place.line()));
+        last(format_args!("  at {}:{}", place.file(), place.line()));
     }
-    raw_line(format_args!(
+    last(format_args!(
         "  rbp {rbp:016x} cr2 {:016x}",
         entry::fault_address()
     ));
@@ -101,7 +101,7 @@ fn begin() {
     match ENDING.compare_exchange(0, me, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => {}
         Err(owner) if owner == me => {
-            raw_line(format_args!("panic while ending"));
+            last(format_args!("panic while ending"));
             power::fail()
         }
         Err(_) => {
@@ -118,7 +118,7 @@ fn begin() {
     });
     if waited.is_none() && others > 0 {
         let missing = others - STOPPED.load(Ordering::Acquire);
-        raw_line(format_args!(
+        last(format_args!(
             "{missing} of {others} other cpus did not stop"
         ));
     }
@@ -136,16 +136,16 @@ impl core::fmt::Display for Where {
     }
 }
 
-/// Prints the frames that a chain of frame pointers leads to, as long as it stays on this CPU's stacks and grows.
+/// Prints the frames that a chain of frame pointers leads to, as long as it stays on stacks, grows, and returns to code.
 fn backtrace(mut rbp: u64) {
-    let Some(cpu) = PerCpu::try_current() else {
-        return;
-    };
     for _ in 0..FRAMES {
-        if !on_stack(cpu.id, rbp) || !on_stack(cpu.id, rbp.wrapping_add(8)) {
+        let words = (
+            direct::stack_word(rbp),
+            direct::stack_word(rbp.wrapping_add(8)),
+        );
+        let (Some(next), Some(address)) = words else {
             return;
-        }
-        let (next, address) = (direct::stack_word(rbp), direct::stack_word(rbp + 8));
+        };
         if !image::is_text(address) {
             return;
         }
@@ -155,7 +155,7 @@ fn backtrace(mut rbp: u64) {
         }
         rbp = next;
     }
-    raw_line(format_args!("  ..."));
+    last(format_args!("  ..."));
 }
 
 /// Prints an address: by symbol if it can be found, with `back` bytes less looked up. A return address belongs to the
@@ -163,11 +163,11 @@ fn backtrace(mut rbp: u64) {
 fn frame_line(address: u64, back: u64) {
     let table = SYMBOLS.get().and_then(|file| SymbolTable::parse(file).ok());
     match table.and_then(|table| table.lookup(address.wrapping_sub(back))) {
-        Some(symbol) => raw_line(format_args!(
+        Some(symbol) => last(format_args!(
             "  <- kernel`{}+{:#x}",
             symbol.name,
             symbol.offset + back
         )),
-        None => raw_line(format_args!("  <- {address:#x}")),
+        None => last(format_args!("  <- {address:#x}")),
     }
 }

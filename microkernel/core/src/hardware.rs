@@ -70,6 +70,4 @@ pub trait Hardware: PhysMemory {
 
     /// Ends the machine's run.
     fn power(&self, action: PowerAction) -> !;
-    /// Shows kernel log bytes on the boot console, until a program has taken its ports.
-    fn console(&self, bytes: &[u8]);
 }

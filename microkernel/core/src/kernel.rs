@@ -103,7 +103,7 @@ pub struct Kernel<H: Hardware + 'static> {
     /// Grace periods.
     pub grace: Grace,
     /// The log.
-    pub log: Log,
+    pub log: &'static Log,
     /// The profiling driver.
     pub profiler: Driver,
     /// The profiler's rings as a memory object, once it was asked for.
@@ -135,7 +135,7 @@ pub struct Parts<H: Hardware + 'static> {
     /// See [`Kernel::frames`].
     pub frames: Frames,
     /// See [`Kernel::log`].
-    pub log: Log,
+    pub log: &'static Log,
     /// See [`Kernel::profiler`].
     pub profiler: Driver,
     /// See [`Kernel::work`].

@@ -101,6 +101,12 @@ pub fn enable(features: Features) {
 pub fn tsc() -> u64 {
     // SAFETY: SSE2 was checked for; LFENCE is no SSE instruction to CR0.EM (Intel SDM volume 2, LFENCE).
     unsafe { _mm_lfence() };
+    ticks()
+}
+
+/// The time-stamp counter, about now: for durations, where the order to a few instructions does not matter.
+#[must_use]
+pub fn ticks() -> u64 {
     // SAFETY: there is a time-stamp counter, or `features` had refused.
     unsafe { _rdtsc() }
 }

@@ -5,6 +5,7 @@
 
 use super::layout::{DIRECT_MAP, PAGE};
 use core::sync::atomic::{AtomicU64, Ordering};
+use kcore::boot::memory::Range;
 
 /// A pointer to physical memory.
 #[must_use]
@@ -41,17 +42,19 @@ pub unsafe fn zero(at: u64) {
     unsafe { core::ptr::write_bytes(pointer::<u8>(at), 0, PAGE as usize) };
 }
 
-/// Reads a word of a stack of this CPU.
-///
-/// # Panics
-/// If it is not on one.
+/// The bytes of the boot module.
 #[must_use]
-pub fn stack_word(at: u64) -> u64 {
-    let cpu = super::percpu::PerCpu::current().id;
-    assert!(
-        super::percpu::on_stack(cpu, at),
-        "a word of this CPU's stacks"
-    );
+pub fn module_bytes(module: Range) -> &'static [u8] {
+    // SAFETY: the module was taken out of the RAM that is handed out and is mapped without write access, for ever.
+    unsafe { core::slice::from_raw_parts(pointer(module.start), module.bytes() as usize) }
+}
+
+/// Reads a word of a kernel stack; `None` if there is no stack there.
+#[must_use]
+pub fn stack_word(at: u64) -> Option<u64> {
+    if !super::percpu::on_stack(at) {
+        return None;
+    }
     // SAFETY: a CPU's stacks are mapped for ever; volatile, because the code that owns the word may be anywhere.
-    unsafe { (at as *const u64).read_volatile() }
+    Some(unsafe { (at as *const u64).read_volatile() })
 }

@@ -2,11 +2,12 @@
 
 use super::percpu::{PerCpu, offset};
 use super::{cpu, image};
-use crate::entry::{self, Next};
+use crate::entry;
 use core::arch::global_asm;
 use ipc::abi::layout::USER_END;
 use kcore::base::regs::{REGS, Reg, SavedRegs, USER_CS, USER_SS, VECTOR_SYSCALL};
 use kcore::profile::Interrupted;
+use kcore::sched::leave::Next;
 use x86_64::registers::control::Cr2;
 
 global_asm!(
@@ -64,7 +65,7 @@ extern "C" fn syscall(cpu: &'static PerCpu) -> ! {
 extern "C" fn interrupt_user(cpu: &'static PerCpu, regs: &'static SavedRegs) -> ! {
     let vector = regs.get(Reg::Vector);
     if vector < EXCEPTIONS {
-        entry::fault(cpu, vector, regs.get(Reg::Error), fault_address());
+        entry::fault(cpu, vector as u8, regs.get(Reg::Error), fault_address());
     } else {
         entry::interrupt(cpu, vector as u8, &interrupted(regs, true));
     }

@@ -3,7 +3,7 @@
 use super::apic::{Io, Local};
 use super::layout::PAGE;
 use super::percpu::PerCpu;
-use super::{cpu, direct, power, serial};
+use super::{cpu, direct, power};
 use core::sync::atomic::Ordering;
 use heapless::Vec;
 use kcore::apic::io::IoApic;
@@ -17,6 +17,7 @@ use kcore::boot::features::Features;
 use kcore::boot::memory::{Range, RangeSet};
 use kcore::boot::tsc::Scale;
 use kcore::hardware::{Hardware, PhysMemory, PowerAction};
+use kcore::profile::Machine as SampledMachine;
 use spin::Once;
 use spin::mutex::TicketMutex;
 use x86_64::instructions::port::Port;
@@ -179,7 +180,7 @@ impl Hardware for Machine {
         Tsc(cpu::tsc())
     }
     fn now(&self) -> Nanos {
-        self.scale.time(self.tsc())
+        self.scale.time(Tsc(cpu::tsc()))
     }
     fn tsc_to_nanos(&self, ticks: u64) -> u64 {
         self.scale.nanos(ticks)
@@ -261,7 +262,13 @@ impl Hardware for Machine {
     fn power(&self, action: PowerAction) -> ! {
         power::end(action)
     }
-    fn console(&self, bytes: &[u8]) {
-        serial::send(bytes);
+}
+
+impl SampledMachine for Machine {
+    fn tsc(&self) -> Tsc {
+        Tsc(cpu::ticks())
+    }
+    fn kernel_word(&self, at: u64) -> Option<u64> {
+        direct::stack_word(at)
     }
 }

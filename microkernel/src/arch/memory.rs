@@ -2,7 +2,9 @@
 
 use super::direct;
 use super::layout::{BOOT_MAP_END, PAGE};
+use core::sync::atomic::AtomicU64;
 use kcore::boot::memory::{MEMORY_END, Range, RangeSet};
+use sample_ring::Geometry;
 
 /// The first MiB is left for what must lie there.
 const LOW: u64 = 1 << 20;
@@ -26,8 +28,8 @@ impl core::fmt::Display for OutOfMemory {
     }
 }
 
-/// Free memory, and how much of it was handed out.
-#[derive(Debug)]
+/// Free memory, and how much of it was handed out. The default has none.
+#[derive(Debug, Default)]
 pub struct BootMemory {
     free: RangeSet,
     used: u64,
@@ -48,12 +50,6 @@ impl BootMemory {
     /// All RAM is in the direct map now.
     pub const fn all_mapped(&mut self) {
         self.end = MEMORY_END;
-    }
-
-    /// Bytes handed out.
-    #[must_use]
-    pub const fn used(&self) -> u64 {
-        self.used
     }
 
     /// Bytes that are free.
@@ -107,6 +103,14 @@ impl BootMemory {
         Ok(start)
     }
 
+    /// Frames in a row for a number of sample rings: the physical address of the first.
+    ///
+    /// # Errors
+    /// When there is no such row.
+    pub fn rings(&mut self, count: u64, geometry: Geometry) -> Result<u64, OutOfMemory> {
+        self.frames(count * geometry.bytes() as u64 / PAGE)
+    }
+
     /// `count` values for the rest of the system's life, made one by one from their index.
     ///
     /// # Errors
@@ -141,4 +145,12 @@ impl BootMemory {
         // SAFETY: it was just written, and the memory is never handed out again.
         Ok(unsafe { &mut *place })
     }
+}
+
+/// The words of ring `index` of those that [`BootMemory::rings`] gave.
+#[must_use]
+pub fn ring_words(rings: u64, index: usize, geometry: Geometry) -> &'static [AtomicU64] {
+    let base = direct::pointer::<u64>(rings + (index * geometry.bytes()) as u64);
+    // SAFETY: frames taken for rings are used for nothing else, for ever; programs map them read-only.
+    unsafe { sample_ring::words(base, geometry) }
 }

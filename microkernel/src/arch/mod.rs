@@ -18,3 +18,4 @@ pub mod power;
 pub mod serial;
 pub mod smp;
 pub mod start;
+pub mod trouble;

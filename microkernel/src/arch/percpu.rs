@@ -65,6 +65,8 @@ pub struct PerCpu {
     pub online: AtomicBool,
     /// TSC ticks that it is ahead of the boot CPU; measured when it came up.
     pub tsc_offset: AtomicI64,
+    /// TSC when the kernel was entered last.
+    pub entered: AtomicU64,
     /// When its timer is wanted.
     pub timer: TimerPlan,
     /// What its timer is set to, in nanoseconds since boot.
@@ -119,14 +121,25 @@ const fn tss_descriptor(base: u64) -> Descriptor {
     Descriptor::SystemSegment(low, base >> 32)
 }
 
-/// Whether a word at this address is on one of the stacks of a CPU that has some.
+/// Where the stacks of a CPU are, without the words at their tops.
+pub fn stacks(id: CpuId) -> impl Iterator<Item = Range> {
+    STACKS.iter().map(move |&(start, end)| Range {
+        start: area(id) + start * PAGE,
+        end: area(id) + end * PAGE - TOP,
+    })
+}
+
+/// Whether an aligned word at this address is on one of the stacks that there are.
 #[must_use]
-pub fn on_stack(cpu: CpuId, at: u64) -> bool {
-    let offset = at.wrapping_sub(area(cpu));
-    at.is_multiple_of(8)
-        && STACKS
-            .iter()
-            .any(|&(start, end)| (start * PAGE..end * PAGE).contains(&offset))
+pub fn on_stack(at: u64) -> bool {
+    let Ok(cpu) = u8::try_from(at.wrapping_sub(CPU_AREAS) / AREA_SIZE) else {
+        return false;
+    };
+    let id = CpuId(cpu);
+    let created = id.index() < CPUS_MAX && CREATED.load(Ordering::Acquire) & id.bit() != 0;
+    created
+        && at.is_multiple_of(8)
+        && stacks(id).any(|stack| (stack.start..stack.end).contains(&at))
 }
 
 impl PerCpu {
@@ -196,6 +209,7 @@ impl PerCpu {
             apic_id: AtomicU32::new(0),
             online: AtomicBool::new(false),
             tsc_offset: AtomicI64::new(0),
+            entered: AtomicU64::new(0),
             timer: TimerPlan::new(),
             armed: AtomicU64::new(u64::MAX),
             gdt,
@@ -271,14 +285,5 @@ impl PerCpu {
         // SAFETY: only this CPU runs this with its own block, with interrupts off; the processor reads the word at an entry.
         let tss = unsafe { &mut *self.tss.get() };
         tss.privilege_stack_table[0] = VirtAddr::new(end);
-    }
-
-    /// Where the registers of the current thread are saved; `None` if there is none.
-    #[must_use]
-    pub fn current_regs(&self) -> Option<&'static SavedRegs> {
-        let end = self.regs_end.load(Ordering::Relaxed);
-        let start = end.checked_sub(size_of::<SavedRegs>() as u64)?;
-        // SAFETY: `set_current` was given a reference that lasts for ever, and this is its address.
-        Some(unsafe { &*(start as *const SavedRegs) })
     }
 }

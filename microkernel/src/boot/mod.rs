@@ -1,0 +1,61 @@
+//! The story of the boot, from the kernel's own page tables on: what machine is this, what does the kernel need on it,
+//! what runs first.
+
+mod archive;
+mod clock;
+mod cpus;
+mod find;
+mod plan;
+mod trouble;
+
+use self::archive::Module;
+use crate::arch::machine::Machine;
+use crate::arch::memory::OutOfMemory;
+use crate::arch::percpu::PerCpu;
+use crate::arch::start::Boot;
+use crate::entry::{join, make_kernel};
+use crate::fatal::refuse;
+use crate::{arch, log};
+use kcore::base::cpu::CpuId;
+use kcore::hardware::Hardware;
+use kcore::kernel::Kernel;
+
+/// Goes on where [`crate::arch::start`] ends: in the kernel's page tables, on the boot CPU's own stack.
+pub fn main(boot: &'static mut Boot) -> ! {
+    match run(boot) {
+        Ok(cpu) => arch::entry::leave(cpu),
+        Err(error) => refuse(format_args!("{error}")),
+    }
+}
+
+fn run(boot: &'static mut Boot) -> Result<&'static PerCpu, OutOfMemory> {
+    let command_line = &boot.info.command_line;
+    let has = |word: &str| command_line.split(' ').any(|part| part == word);
+    let messages = log::start(&mut boot.memory, has("verbose"))?;
+    let module = archive::find(boot.info.module, &boot.mapped);
+    let machine = find::machine(boot)?;
+    let cpus = cpus::start(boot, machine)?;
+    let mebibytes = boot.ram_bytes.div_ceil(1 << 20);
+    log::notice(format_args!("Sonde: {cpus} cpus, {mebibytes} MiB"));
+
+    let trouble = trouble::asked_for(&boot.info.command_line);
+    let pools = plan::pools(boot)?;
+    let bytes = module.bytes().len();
+    let kernel = make_kernel(plan::parts(boot, machine, messages, pools, cpus, bytes)?);
+    let cpu = PerCpu::current();
+    join(cpu);
+    trouble::make(trouble);
+    load_init(kernel, cpu.id, module);
+    for other in 1..cpus {
+        machine.kick(CpuId(other));
+    }
+    Ok(cpu)
+}
+
+/// Loads the first program. Not inlined: it needs a page of stack.
+#[inline(never)]
+fn load_init(kernel: &Kernel<Machine>, cpu: CpuId, module: Module) {
+    if let Err(failure) = kernel.start_init(kernel.cpu(cpu), module.base(), module.bytes()) {
+        refuse(format_args!("{failure}"));
+    }
+}
