@@ -41,7 +41,8 @@ mod memory;
 mod races;
 mod reader;
 mod sample;
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
+#[cfg(not(loom))]
 mod tests;
 mod writer;
 

@@ -274,10 +274,10 @@ proptest! {
         for (index, [rip, rsp, rbp]) in registers.into_iter().enumerate() {
             let root = fake.frame(1);
             for &(word, value) in &words {
-                fake.poke(root, 0x7000 + word * 8, if value % 3 == 0 { 0x7000 + value % 512 } else { value });
+                fake.poke(root, 0x7000 + word * 8, if value.is_multiple_of(3) { 0x7000 + value % 512 } else { value });
                 fake.kernel.insert(STACK.start + word * 8, STACK.start + value % 4096);
             }
-            let near = |value: u64| if value % 2 == 0 { 0x7000 + value / 2 % 512 } else { value };
+            let near = |value: u64| if value.is_multiple_of(2) { 0x7000 + value / 2 % 512 } else { value };
             let mut it = FakeThread::new(root, [rip >> (rip % 40), near(rsp), near(rbp)]);
             it.serves = links[index];
             all.push(it);
