@@ -98,6 +98,20 @@ pub struct Start {
     pub holder: Holder,
 }
 
+/// Longest name of a place, in bytes; longer ones are cut.
+pub const PLACE_MAX: usize = 160;
+
+/// Asks for the name of a place in a process's code, or in the kernel's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, MaxSize)]
+pub struct Spot {
+    /// The process; one that ended a short while ago is still known.
+    pub pid: u32,
+    /// The address.
+    pub address: u64,
+    /// It is a return address: the place is the call before it.
+    pub is_return: bool,
+}
+
 /// Which bytes of the memory object that accompanies the reply are what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, MaxSize)]
 pub struct Answer {
@@ -203,6 +217,8 @@ crate::protocol! {
     1 Measure = measure(Start) -> Answer, handles [H; 1];
     /// Ends the window that was opened through the same badge now; its `measure` is answered with what there is.
     2 Stop = stop(()) -> ();
+    /// Names a place, as a report does: ``image`function+0xoffset``. None if nobody knows a name.
+    3 Locate = locate(Spot) -> Option<Text<PLACE_MAX>>;
 }
 
 #[cfg(test)]
@@ -246,6 +262,13 @@ mod tests {
             [5, 6, 0xf4, 3]
         );
         assert_eq!(bytes(&Refusal::NotRunning), [9]);
+        let spot = Spot {
+            pid: 12,
+            address: 300,
+            is_return: true,
+        };
+        assert_eq!(bytes(&spot), [12, 0xac, 2, 1]);
+        assert_eq!(OPERATIONS, [(1, "measure"), (2, "stop"), (3, "locate")]);
     }
 
     #[test]

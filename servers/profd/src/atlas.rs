@@ -1,5 +1,8 @@
 //! From a process and an address to an image and an address in its file.
 
+use alloc::format;
+use alloc::string::String;
+
 use crate::catalog::{Catalog, ImageId, base_name};
 use crate::image::ImageError;
 use crate::process::Processes;
@@ -63,6 +66,45 @@ pub struct Atlas<'c, 'a> {
 }
 
 impl<'c> Atlas<'c, '_> {
+    /// Reads the files of the kernel and of all that runs, so that a profile does not measure that.
+    pub fn prepare(&self) {
+        let running = self
+            .processes
+            .live()
+            .filter_map(|pid| self.image_of(pid).ok());
+        for image in running.chain([ImageId::KERNEL]) {
+            if let Ok(image) = self.catalog.image(image) {
+                image.prepare();
+            }
+        }
+    }
+
+    /// ``image`function+0xoffset`` for an address of a process or of the kernel; `None` if it has no function. A return address
+    /// belongs to the call before it.
+    #[must_use]
+    pub fn locate(&self, pid: u32, address: u64, is_return: bool) -> Option<String> {
+        let place = self.owner(pid).place(address);
+        let Space::Image(image) = place.space else {
+            return None;
+        };
+        let (symbol, offset) = self.code_at(place, is_return)?;
+        let name = self.catalog.symbol_name(image, symbol);
+        Some(format!("{}`{name}+{offset:#x}", self.catalog.name(image)))
+    }
+
+    /// The function at a place, and how far into it the place is; for a return address, the function that calls.
+    #[must_use]
+    pub fn code_at(&self, place: Place, is_return: bool) -> Option<(SymbolId, u64)> {
+        // The call can be the last instruction of its function.
+        let back = u64::from(is_return);
+        let looked_up = Place {
+            address: place.address.wrapping_sub(back),
+            ..place
+        };
+        let (symbol, offset) = self.function(looked_up)?;
+        Some((symbol, offset + back))
+    }
+
     /// Whose code a process runs.
     #[must_use]
     pub fn owner(&self, pid: u32) -> Owner {

@@ -4,6 +4,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::cell::OnceCell;
 
+use ipc::bootfs::File;
+
 use crate::image::{Image, ImageError};
 use crate::name::display_name;
 use crate::symbols::SymbolId;
@@ -20,6 +22,28 @@ impl ImageId {
 /// Crates whose names are dropped from the kernel's symbols.
 const KERNEL_CRATES: [&str; 2] = ["kernel", "kcore"];
 
+/// Where the bytes of an ELF file are.
+#[derive(Clone, Copy, Debug)]
+pub enum Content<'a> {
+    /// In the boot archive, which has a sum over them.
+    File(File<'a>),
+    /// Somewhere, and nobody vouches for them.
+    Bytes(&'a [u8]),
+}
+
+impl<'a> Content<'a> {
+    /// The bytes, if they add up.
+    fn checked(self) -> Result<&'a [u8], ImageError> {
+        match self {
+            Self::File(file) => file
+                .verify()
+                .map(|()| file.data)
+                .map_err(|_| ImageError::Damaged),
+            Self::Bytes(bytes) => Ok(bytes),
+        }
+    }
+}
+
 /// Every image.
 #[derive(Debug)]
 pub struct Catalog<'a> {
@@ -29,17 +53,17 @@ pub struct Catalog<'a> {
 #[derive(Debug)]
 struct Entry<'a> {
     name: String,
-    data: Option<&'a [u8]>,
+    content: Option<Content<'a>>,
     image: OnceCell<Result<Image<'a>, ImageError>>,
 }
 
 impl<'a> Catalog<'a> {
     /// A catalog with the kernel's ELF file, if there is one.
     #[must_use]
-    pub fn new(kernel: Option<&'a [u8]>) -> Self {
+    pub fn new(kernel: Option<Content<'a>>) -> Self {
         let kernel = Entry {
             name: "kernel".into(),
-            data: kernel,
+            content: kernel,
             image: OnceCell::new(),
         };
         Self {
@@ -48,12 +72,12 @@ impl<'a> Catalog<'a> {
     }
 
     /// Adds the ELF file of a program. A name that is there already, or one more image than can be numbered, is not added.
-    pub fn add(&mut self, file: &str, data: &'a [u8]) {
+    pub fn add(&mut self, file: &str, content: Content<'a>) {
         if self.find(file).is_none() && self.entries.len() < usize::from(u16::MAX) {
             let name = base_name(file).into();
             self.entries.push(Entry {
                 name,
-                data: Some(data),
+                content: Some(content),
                 image: OnceCell::new(),
             });
         }
@@ -79,7 +103,13 @@ impl<'a> Catalog<'a> {
     /// The file is missing or cannot be read; see [`ImageError`].
     pub fn image(&self, image: ImageId) -> Result<&Image<'a>, ImageError> {
         let entry = &self.entries[usize::from(image.0)];
-        let parse = || entry.data.map_or(Err(ImageError::Missing), Image::parse);
+        let parse = || {
+            entry
+                .content
+                .ok_or(ImageError::Missing)?
+                .checked()
+                .and_then(Image::parse)
+        };
         entry
             .image
             .get_or_init(parse)

@@ -135,6 +135,11 @@ impl<'a> Image<'a> {
         rule
     }
 
+    /// Indexes the unwind table now.
+    pub fn prepare(&self) {
+        self.unwind.get_or_init(|| self.unwind_table());
+    }
+
     fn unwind_table(&self) -> Option<Unwind<'a>> {
         let text = self.section(b".text").map_or(0, |(address, _)| address);
         if let Some((address, data)) = self.section(b".eh_frame") {

@@ -99,6 +99,12 @@ impl Processes {
         }
     }
 
+    /// Ids of those that run.
+    pub fn live(&self) -> impl Iterator<Item = u32> {
+        let live = |(&pid, process): (&u32, &Process)| process.ended.is_none().then_some(pid);
+        self.known.iter().filter_map(live)
+    }
+
     fn forget_oldest(&mut self) {
         let ended = |(&pid, process): (&u32, &Process)| process.ended.map(|tsc| (tsc, pid));
         if let Some((_, pid)) = self.known.iter().filter_map(ended).min() {

@@ -164,18 +164,9 @@ impl<'c, 'a> Names<'c, 'a> {
         }
     }
 
-    /// The frame of a return address: the call is what lies before it, and may be the last instruction of its function.
     fn call_site(&mut self, place: Place) -> Frame {
         let place = self.refreshed(place);
-        let call = Place {
-            address: place.address.wrapping_sub(1),
-            ..place
-        };
-        let function = self
-            .atlas
-            .function(call)
-            .map(|(symbol, offset)| (symbol, offset + 1));
-        self.frame(place, function)
+        self.frame(place, self.atlas.code_at(place, true))
     }
 
     fn frame(&mut self, place: Place, function: Option<(SymbolId, u64)>) -> Frame {

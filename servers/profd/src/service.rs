@@ -5,9 +5,10 @@ use alloc::vec::Vec;
 use ipc::abi::{Error, NEVER};
 use ipc::proto::init::{Event, Happening};
 use ipc::proto::profd::{
-    Answer, Holder, Measure, Refusal, Rendering, Request, Service, Start, Stop,
+    Answer, Holder, Locate, Measure, PLACE_MAX, Refusal, Rendering, Request, Service, Spot, Start,
+    Stop,
 };
-use ipc::proto::{Call, Parked, Responder, Served};
+use ipc::proto::{Call, Parked, Responder, Served, Text};
 
 use crate::atlas::Atlas;
 use crate::catalog::Catalog;
@@ -222,5 +223,14 @@ where
             }
             _ => Err(Refusal::NotRunning),
         }
+    }
+
+    fn locate(&mut self, call: Call<'_, P, Locate>, spot: Spot) -> Served<Locate, P::Handle> {
+        let atlas = Atlas {
+            catalog: &self.catalog,
+            processes: &self.processes,
+        };
+        let name = atlas.locate(spot.pid, spot.address, spot.is_return);
+        Ok(call.reply(name.map(|name| Text::<PLACE_MAX>::cut(&name))))
     }
 }

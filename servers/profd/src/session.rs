@@ -100,6 +100,7 @@ impl Session {
                 Fate::Unknown => return Err(Refusal::NoProcess { pid }),
             }
         }
+        atlas.prepare();
         let before = driver.status().map_err(driver_error)?.counters;
         let collector = Collector::new(&request, driver);
         let cycles = EventSpec {

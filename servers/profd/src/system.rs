@@ -13,7 +13,7 @@ use ipc::abi::{Error, Handle, NEVER, Rights};
 use ipc::bootfs::{self, Bootfs};
 use ipc::proto::profd::dispatch;
 use ipc::proto::{Message, init};
-use profd::catalog::Catalog;
+use profd::catalog::{Catalog, Content};
 use profd::clock::Clock;
 use profd::driver::{Driver, Losses};
 use profd::rings::Rings;
@@ -91,12 +91,12 @@ fn catalog() -> Catalog<'static> {
         println!("profd: the boot archive cannot be read: reports will have no symbols");
         return Catalog::new(None);
     };
-    let mut catalog = Catalog::new(archive.find(bootfs::KERNEL).map(|file| file.data));
+    let mut catalog = Catalog::new(archive.find(bootfs::KERNEL).map(Content::File));
     for file in archive
         .files()
         .filter(|file| file.name.starts_with(bootfs::PROGRAMS))
     {
-        catalog.add(file.name, file.data);
+        catalog.add(file.name, Content::File(file));
     }
     catalog
 }

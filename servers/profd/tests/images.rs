@@ -3,7 +3,7 @@
 mod support;
 
 use profd::atlas::{Atlas, Space};
-use profd::catalog::Catalog;
+use profd::catalog::{Catalog, Content};
 use profd::image::{Image, ImageError};
 use profd::process::Processes;
 use profd::symbols::Symbols;
@@ -89,7 +89,7 @@ fn a_process_of_another_build_has_no_symbols() {
     }
     .build();
     let mut catalog = Catalog::new(None);
-    catalog.add("bin/a", &file);
+    catalog.add("bin/a", Content::Bytes(&file));
     let mut processes = Processes::new();
     for (pid, byte) in [(1, 7), (2, 8), (3, 0)] {
         processes.start(
@@ -119,8 +119,8 @@ fn a_process_of_another_build_has_no_symbols() {
 fn a_load_bias_is_taken_off_program_addresses_alone() {
     let file = Elf::new([("main", 0x1000, 0x10)]).build();
     let kernel = Elf::new([("idle", 0xffff_ffff_8000_0000, 0x10)]).build();
-    let mut catalog = Catalog::new(Some(&kernel));
-    catalog.add("bin/a", &file);
+    let mut catalog = Catalog::new(Some(Content::Bytes(&kernel)));
+    catalog.add("bin/a", Content::Bytes(&file));
     let mut processes = Processes::new();
     processes.start(
         1,

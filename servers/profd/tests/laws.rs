@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use ipc::abi::profile::{Source, flags};
 use profd::atlas::Atlas;
 use profd::bytes::DecodeError;
-use profd::catalog::Catalog;
+use profd::catalog::{Catalog, Content};
 use profd::chain::chain;
 use profd::decode::decode;
 use profd::encode::encode;
@@ -77,8 +77,8 @@ fn case() -> impl Strategy<Value = Case> {
 fn folded(case: &Case) -> Profile {
     let (one, other) = (image(&case.names), image(&case.names));
     let mut catalog = Catalog::new(None);
-    catalog.add("bin/one", &one);
-    catalog.add("bin/other", &other);
+    catalog.add("bin/one", Content::Bytes(&one));
+    catalog.add("bin/other", Content::Bytes(&other));
     let mut processes = Processes::new();
     // Two processes of one image, one of another, and 4 is unknown.
     for (pid, name) in [(1, "one"), (2, "one"), (3, "other")] {

@@ -4,7 +4,9 @@ mod support;
 
 use ipc::abi::Error;
 use ipc::proto::init::{BUILD_ID_MAX, Ending, Event, Happening};
-use ipc::proto::profd::{Answer, Client, Holder, Refusal, Rendering, Request, Start, dispatch};
+use ipc::proto::profd::{
+    Answer, Client, Holder, Refusal, Rendering, Request, Spot, Start, dispatch,
+};
 use ipc::proto::{CallError, Desk, Loopback, Text};
 use profd::decode::decode;
 use profd::service::{Platform, Profd};
@@ -200,6 +202,41 @@ fn processes_are_known_from_their_events() {
         client.measure(&of(12)),
         Err(CallError::Service(Refusal::ProcessEnded { pid: 12 }))
     );
+}
+
+#[test]
+fn a_place_has_its_name_after_its_process_has_ended() {
+    client!(client, _now, _published);
+    let ended = event(
+        12,
+        Happening::Ended {
+            ending: Ending::Faulted,
+            code: 0,
+        },
+    );
+    client.transport().service.happened(&ended);
+    let mut name = |pid, address, is_return| {
+        let spot = Spot {
+            pid,
+            address,
+            is_return,
+        };
+        client.locate(&spot).unwrap().map(|name| name.to_string())
+    };
+    assert_eq!(
+        name(12, 0x40_1110, false).as_deref(),
+        Some("shares`share_a+0x10")
+    );
+    assert_eq!(
+        name(12, 0x40_1100, true).as_deref(),
+        Some("shares`main+0x100")
+    );
+    assert_eq!(
+        name(12, support::KERNEL + 3, false).as_deref(),
+        Some("kernel`idle+0x3")
+    );
+    assert_eq!(name(12, 0x999, false), None);
+    assert_eq!(name(13, 0x40_1110, false), None);
 }
 
 #[test]

@@ -7,7 +7,7 @@ pub mod record;
 
 use ipc::abi::info::InfoPage;
 use ipc::proto::init::BUILD_ID_MAX;
-use profd::catalog::Catalog;
+use profd::catalog::{Catalog, Content};
 use profd::clock::Clock;
 use profd::process::{Process, Processes};
 
@@ -76,9 +76,9 @@ impl World {
     }
 
     pub fn catalog(&self) -> Catalog<'_> {
-        let mut catalog = Catalog::new(Some(&self.kernel));
+        let mut catalog = Catalog::new(Some(Content::Bytes(&self.kernel)));
         for (name, data) in &self.programs {
-            catalog.add(name, data);
+            catalog.add(name, Content::Bytes(data));
         }
         catalog
     }
