@@ -175,7 +175,7 @@ impl Session {
                 if !self.stop_asked && now < deadline {
                     return Ok(settling(now, deadline));
                 }
-                driver.stop().map_err(driver_error)?;
+                stop(driver)?;
                 self.state = State::Abandoning {
                     refusal,
                     deadline: after(now, DISARM_MS),
@@ -188,7 +188,7 @@ impl Session {
                 if open && !self.stop_asked && now < ends {
                     return Ok(Progress::Wait(ends.min(now.saturating_add(DRAIN_MS * MS))));
                 }
-                driver.stop().map_err(driver_error)?;
+                stop(driver)?;
                 let deadline = after(now, DISARM_MS);
                 let window = Window {
                     stopped: now < ends,
@@ -291,6 +291,14 @@ fn settling(now: u64, deadline: u64) -> Progress {
 
 fn after(now: u64, milliseconds: u16) -> u64 {
     now.saturating_add(u64::from(milliseconds) * MS)
+}
+
+/// Stops the driver; one that has stopped is fine.
+fn stop(driver: &mut impl Driver) -> Result<(), Refusal> {
+    match driver.stop() {
+        Ok(()) | Err(Error::WrongState) => Ok(()),
+        Err(error) => Err(driver_error(error)),
+    }
 }
 
 const fn driver_error(error: Error) -> Refusal {

@@ -20,8 +20,8 @@ use profd::rings::Rings;
 use profd::service::{Platform, Profd};
 use sample_ring::{Geometry, Sample};
 use sysroot::{
-    Connection, Event, ExitCode, Mapping, OwnedHandle, Port, handle, mapping, println, record,
-    startup, syscall, time,
+    Connection, Event, ExitCode, Mapping, OwnedHandle, Port, handle, mapping, port, println,
+    record, startup, syscall, time,
 };
 
 /// Bit of the notification that init signals when a process starts or ends.
@@ -50,7 +50,9 @@ fn run() -> Result<(), Failure> {
     let endpoint = given("serve:profd")?;
     let profiler = given(names::PROFILER)?;
     let notification = syscall::notification_create().map_err(|error| ("notification", error))?;
-    syscall::bind(notification, Handle::NONE).map_err(|error| ("bind", error))?;
+    port::bind(notification).map_err(|error| ("bind", error))?;
+    // A profile that an earlier profd was running when it died. There usually is none, which is refused.
+    let _ = syscall::profiler_stop(profiler);
     syscall::profiler_notify(profiler, notification, DRIVER)
         .map_err(|error| ("profiler_notify", error))?;
     let rings = open_rings(profiler)?;
@@ -58,11 +60,11 @@ fn run() -> Result<(), Failure> {
     let driver = KernelDriver { profiler, rings };
     let mut server = Profd::new(catalog(), clock, driver, Kernel);
     let mut events = Events::subscribe(notification);
-    let mut port = Port::new(endpoint);
+    let mut place = Port::new(endpoint);
     let mut message = Message::new();
     let mut deadline = NEVER;
     loop {
-        let event = port.receive(deadline, &mut message);
+        let event = place.receive(deadline, &mut message);
         // What a sample names must be known before it is folded, and who is asked for before it is looked up.
         if matches!(event, Event::Notified(bits) if bits & PROCESSES != 0) {
             events.fetch(|event| server.happened(event));
@@ -70,13 +72,13 @@ fn run() -> Result<(), Failure> {
         match event {
             Event::Call { badge } => {
                 events.fetch(|event| server.happened(event));
-                port.serve(badge, &mut message, &mut server, dispatch);
+                place.serve(badge, &mut message, &mut server, dispatch);
             }
             Event::Closed { badge } => server.closed(badge),
             Event::Notified(_) | Event::TimedOut => {}
             Event::Failed(error) => return Err(("receive", error)),
         }
-        deadline = server.poll(&mut port);
+        deadline = server.poll(&mut place);
     }
 }
 

@@ -235,6 +235,22 @@ fn what_cannot_be_run_is_refused_before_anything_is_armed() {
 }
 
 #[test]
+fn a_driver_that_has_stopped_by_itself_ends_the_window() {
+    bench(1, |bench| {
+        let mut session = bench.start(request(100)).unwrap();
+        bench.fake.open(0);
+        bench.poll(&mut session, 0).unwrap();
+        bench.fake.idle();
+        bench.fake.stop_fails = Some(Error::WrongState);
+        assert_eq!(bench.poll(&mut session, 50), Ok(None));
+        bench.fake.idle();
+        bench.fake.status.closed = 40 * MS;
+        let profile = bench.poll(&mut session, 51).unwrap().unwrap();
+        assert_eq!(profile.profiled_ms, 40);
+    });
+}
+
+#[test]
 fn a_driver_that_fails_is_told_to_stop() {
     bench(1, |bench| {
         let mut session = bench.start(request(100)).unwrap();
