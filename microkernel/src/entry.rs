@@ -70,7 +70,10 @@ pub fn interrupt(cpu: &PerCpu, which: u8, interrupted: &Interrupted) {
         // A line that vanished before it was taken: nobody waits for the acknowledgement.
         vector::SPURIOUS | vector::OLD_LINES..vector::LINES => {}
         vector::LINES..vector::KICK => {
-            kernel().interrupt(state(cpu), u32::from(which - vector::LINES));
+            let line = u32::from(which - vector::LINES);
+            if machine.delivers(line) {
+                kernel().interrupt(state(cpu), line);
+            }
             machine.local.end_of_interrupt();
         }
         _ => {

@@ -6,6 +6,7 @@ use super::percpu::PerCpu;
 use super::{cpu, direct, power};
 use core::sync::atomic::Ordering;
 use heapless::Vec;
+use kcore::apic::edge::{EdgeLines, LetGo};
 use kcore::apic::io::IoApic;
 use kcore::apic::local::{LocalApic, TimerMode};
 use kcore::apic::timer::Due;
@@ -38,6 +39,8 @@ pub struct Machine {
     pub io: TicketMutex<Vec<IoApic<Io>, IO_APICS_MAX>>,
     /// Interrupt wiring.
     pub madt: Madt,
+    /// Lines that signal by edge.
+    pub edges: EdgeLines,
     /// Interrupt lines there are.
     pub lines: u32,
     /// The TSC's rate.
@@ -112,6 +115,23 @@ impl Machine {
         let end = Nanos(self.now().0 + micros * 1000);
         while self.now() < end {
             core::hint::spin_loop();
+        }
+    }
+
+    /// Whether an interrupt that came in on a line is to be delivered now.
+    pub fn delivers(&self, line: u32) -> bool {
+        self.madt.wiring(line).level || self.edges.came(line)
+    }
+
+    /// Routes a line to the CPU that runs this, and unmasks it.
+    fn route(&self, line: u32) {
+        let id = |cpu: &PerCpu| cpu.apic_id.load(Ordering::Relaxed).try_into().ok();
+        // An I/O APIC reaches ids of 8 bits; the boot CPU's is one.
+        let boot = || PerCpu::of(super::start::BOOT_CPU).and_then(id);
+        let to = id(PerCpu::current()).or_else(boot).unwrap_or(0);
+        let vector = vector::LINES + line as u8;
+        for io in self.io.lock().iter().filter(|io| io.serves(line)) {
+            io.unmask(line, self.madt.wiring(line), vector, to);
         }
     }
 
@@ -216,6 +236,10 @@ impl Hardware for Machine {
     }
 
     fn mask(&self, line: u32) {
+        if !self.madt.wiring(line).level {
+            self.edges.hold(line);
+            return;
+        }
         for io in self.io.lock().iter().filter(|io| io.serves(line)) {
             io.mask(line);
         }
@@ -224,14 +248,14 @@ impl Hardware for Machine {
         if line >= self.lines {
             return;
         }
-        // An I/O APIC reaches ids of 8 bits; the boot CPU's is one.
-        let here = PerCpu::current().apic_id.load(Ordering::Relaxed);
-        let boot =
-            || PerCpu::of(super::start::BOOT_CPU).map(|cpu| cpu.apic_id.load(Ordering::Relaxed));
-        let id = u8::try_from(here).ok().or_else(|| boot()?.try_into().ok());
-        let vector = vector::LINES + line as u8;
-        for io in self.io.lock().iter().filter(|io| io.serves(line)) {
-            io.unmask(line, self.madt.wiring(line), vector, id.unwrap_or(0));
+        let edge = !self.madt.wiring(line).level;
+        match if edge { self.edges.let_go(line) } else { LetGo::Unmask } {
+            LetGo::Nothing => {}
+            LetGo::Unmask => self.route(line),
+            LetGo::Raise => {
+                let here = PerCpu::current().apic_id.load(Ordering::Relaxed);
+                self.local.interrupt(here, vector::LINES + line as u8);
+            }
         }
     }
     fn lines(&self) -> u32 {

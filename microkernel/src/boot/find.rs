@@ -12,6 +12,7 @@ use crate::fatal::refuse;
 use crate::log::{detail, notice};
 use core::sync::atomic::Ordering;
 use heapless::Vec;
+use kcore::apic::edge::EdgeLines;
 use kcore::apic::io::IoApic;
 use kcore::apic::local::LocalApic;
 use kcore::apic::vector;
@@ -73,6 +74,7 @@ pub fn machine(boot: &mut Boot) -> Result<&'static Machine, OutOfMemory> {
         local,
         io: TicketMutex::new(io),
         madt,
+        edges: EdgeLines::new(),
         lines: lines.min(vector::LINES_MAX),
         scale: Scale::new(Tsc(cpu::tsc()), rates.tsc_hz),
         timer_mode: rates.timer,

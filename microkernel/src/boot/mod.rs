@@ -36,16 +36,16 @@ fn run(boot: &'static mut Boot) -> Result<&'static PerCpu, OutOfMemory> {
     let machine = find::machine(boot)?;
     let cpus = cpus::start(boot, machine)?;
     let mebibytes = boot.ram_bytes.div_ceil(1 << 20);
-    log::notice(format_args!("Sonde: {cpus} cpus, {mebibytes} MiB"));
+    log::detail(format_args!("{cpus} cpus, {mebibytes} MiB"));
 
     let trouble = trouble::asked_for(&boot.info.command_line);
     let pools = plan::pools(boot)?;
     let bytes = module.bytes().len();
     let kernel = make_kernel(plan::parts(boot, machine, messages, pools, cpus, bytes)?);
     let cpu = PerCpu::current();
-    join(cpu);
     trouble::make(trouble);
     load_init(kernel, cpu.id, module);
+    join(cpu);
     for other in 1..cpus {
         machine.kick(CpuId(other));
     }

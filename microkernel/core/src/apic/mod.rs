@@ -3,6 +3,7 @@
 //! The registers are behind [`local::LocalBus`] and [`io::IoBus`]. The machines at hand have only one of the two kinds of local
 //! APIC; the tests have both, and controllers that misbehave as real ones do.
 
+pub mod edge;
 pub mod io;
 pub mod local;
 pub mod timer;
