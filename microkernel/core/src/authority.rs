@@ -33,14 +33,10 @@ impl<H: Hardware> Hold<'_, H> {
 
 impl<H: Hardware> Drop for Hold<'_, H> {
     fn drop(&mut self) {
-        // A hold has no rights to count, only the object.
-        self.kernel.release(
-            self.cpu,
-            &Grant {
-                rights: Rights::empty(),
-                ..self.grant
-            },
-        );
+        // Of a reply or an interrupt line it is the handle that counts, and that is still there.
+        if self.grant.object.is_pooled() {
+            self.kernel.release(self.cpu, &self.grant.without_rights());
+        }
     }
 }
 
@@ -70,10 +66,9 @@ impl<H: Hardware> Kernel<H> {
     ) -> Result<Hold<'a, H>, Error> {
         let handles = caller.process.handles.lock(&caller.cpu.token);
         let grant = handles.get(&self.pools.chunks, handle)?;
-        self.retain(&Grant {
-            rights: Rights::empty(),
-            ..grant
-        });
+        if grant.object.is_pooled() {
+            self.retain(caller.cpu, &grant.without_rights());
+        }
         drop(handles);
         // From here on the drop of the hold gives the count back.
         let hold = Hold {
@@ -124,7 +119,7 @@ impl<H: Hardware> Kernel<H> {
 
     /// Counts one more handle, or hold, of an object. The caller has one already, or the lock of the table that has one, so that the
     /// count is not zero.
-    pub(crate) fn retain(&self, grant: &Grant) {
+    pub(crate) fn retain(&self, cpu: &CpuState, grant: &Grant) {
         let count = match grant.object {
             Object::Process(reference) => self
                 .pools
@@ -153,11 +148,11 @@ impl<H: Hardware> Kernel<H> {
             Object::Memory(reference) => {
                 self.pools.memory.get(reference).map(|object| &object.refs)
             }
-            Object::Interrupt(_)
-            | Object::Ports { .. }
-            | Object::Reply(..)
-            | Object::Profiler
-            | Object::System => None,
+            Object::Interrupt(line) => {
+                self.retain_line(cpu, line);
+                None
+            }
+            Object::Ports { .. } | Object::Reply(..) | Object::Profiler | Object::System => None,
         };
         if let Some(count) = count {
             count.fetch_add(1, Relaxed);
@@ -279,22 +274,6 @@ impl<H: Hardware> Kernel<H> {
             let owner = badge.owner.load(Relaxed);
             self.pools.badges.give(&cpu.token, reference);
             self.uncount(cpu, owner, Counted::Badges);
-        }
-    }
-
-    /// A handle was moved with fewer rights: what they counted is given back.
-    pub(crate) fn narrowed(&self, cpu: &CpuState, had: &Grant, rights: Rights) {
-        if let Object::Endpoint(reference, _) = had.object
-            && (had.rights - rights).contains(Rights::RECEIVE)
-            && let Some(endpoint) = self.pools.endpoints.get(reference)
-            && last(&endpoint.receivers)
-        {
-            endpoint.queues.lock(&cpu.token).dead = true;
-            self.work.push_once(
-                &cpu.token,
-                Item::Endpoint(reference.index()),
-                &endpoint.in_work,
-            );
         }
     }
 

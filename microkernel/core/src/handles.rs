@@ -22,6 +22,23 @@ pub struct Grant {
 }
 
 impl Grant {
+    /// The same object, for who keeps it and does nothing to it.
+    #[must_use]
+    pub const fn without_rights(self) -> Self {
+        Self {
+            object: self.object,
+            rights: Rights::empty(),
+        }
+    }
+
+    /// Whether moving it with these rights takes the right to receive from an endpoint away, which is counted: then the move
+    /// is a copy, and the original is closed when the copy has arrived.
+    #[must_use]
+    pub fn stops_receiving(&self, rights: Rights) -> bool {
+        matches!(self.object, Object::Endpoint(..))
+            && (self.rights - rights).contains(Rights::RECEIVE)
+    }
+
     /// Itself, if it allows all of `rights`.
     ///
     /// # Errors
@@ -289,6 +306,28 @@ impl HandleTable {
             }
         }
         (None, cursor)
+    }
+
+    /// Every handle, with what it grants, in the order of the table. For tests, at rest: no handle is on its way.
+    #[cfg(test)]
+    pub(crate) fn grants(&self, chunks: &Pool<Chunk>) -> Vec<(Handle, Grant)> {
+        let mut grants = Vec::new();
+        for (place, reference) in self.chunks.iter().enumerate() {
+            let Some(chunk) = reference.and_then(|reference| chunks.get(reference)) else {
+                continue;
+            };
+            for (bit, entry) in chunk.0.iter().enumerate() {
+                let free = self.free[place] >> bit & 1 == 1;
+                assert_eq!(free, entry.state() == Use::Free, "an entry and its bit");
+                assert!(entry.state() != Use::Moving, "a handle never arrives");
+                if !free {
+                    let index = (place * CHUNK_ENTRIES + bit) as u32;
+                    let handle = Handle::new(index, entry.generation());
+                    grants.push((handle, entry.grant().unwrap()));
+                }
+            }
+        }
+        grants
     }
 
     /// For a closed and drained table: gives its chunks back, and says how many there were. An entry may still be moving;

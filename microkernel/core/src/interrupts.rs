@@ -59,6 +59,13 @@ impl<H: Hardware> Kernel<H> {
         }
     }
 
+    /// Counts one more handle to a line.
+    pub(crate) fn retain_line(&self, cpu: &CpuState, line: u32) {
+        if let Some(Some(taken)) = self.lines.lock(&cpu.token).place(line) {
+            taken.handles += 1;
+        }
+    }
+
     /// Gives back a handle to a line; with the last the line is masked and free.
     pub(crate) fn release_line(&self, cpu: &CpuState, line: u32) {
         let gone = {

@@ -39,10 +39,13 @@ impl<H: Hardware> Kernel<H> {
                 handles: 1,
             });
         }
-        self.retain(&Grant {
-            object: hold.object(),
-            rights: Rights::empty(),
-        });
+        self.retain(
+            cpu,
+            &Grant {
+                object: hold.object(),
+                rights: Rights::empty(),
+            },
+        );
         let rights = Rights::MANAGE | Rights::TRANSFER | Rights::DUPLICATE;
         let grant = Grant {
             object: Object::Interrupt(line),

@@ -34,7 +34,7 @@ impl<H: Hardware> Kernel<H> {
         let grant = Grant { rights, ..had };
         // Under the lock of the table that holds a count already; undone if there is no room after all.
         let copy = handles.insert(&self.pools.chunks, grant)?;
-        self.retain(&grant);
+        self.retain(caller.cpu, &grant);
         Ok((copy,))
     }
 
@@ -67,7 +67,7 @@ impl<H: Hardware> Kernel<H> {
             object: Object::Endpoint(reference, Some(badge)),
             rights,
         };
-        self.retain(&grant);
+        self.retain(caller.cpu, &grant);
         match self.insert(caller.cpu, caller.process, grant) {
             Ok(handle) => Ok((handle,)),
             Err(error) => {
@@ -117,7 +117,12 @@ impl<H: Hardware> Kernel<H> {
                 .with(Rights::TRANSFER | rights)?;
             handles.begin_move(&self.pools.chunks, handle)?
         };
-        let given = self.insert(caller.cpu, self.process(slot), Grant { rights, ..had });
+        let grant = Grant { rights, ..had };
+        let copied = had.stops_receiving(rights);
+        if copied {
+            self.retain(caller.cpu, &grant);
+        }
+        let given = self.insert(caller.cpu, self.process(slot), grant);
         let stays = caller.process.handles.lock(&caller.cpu.token).end_move(
             &self.pools.chunks,
             handle,
@@ -125,10 +130,15 @@ impl<H: Hardware> Kernel<H> {
         );
         match given {
             Ok(there) => {
-                self.narrowed(caller.cpu, &had, rights);
+                if copied {
+                    self.release(caller.cpu, &had);
+                }
                 Ok((there,))
             }
             Err(error) => {
+                if copied {
+                    self.release(caller.cpu, &grant);
+                }
                 if !stays {
                     self.release(caller.cpu, &had);
                 }
@@ -153,7 +163,7 @@ impl<H: Hardware> Kernel<H> {
             object: Object::Endpoint(reference, None),
             rights,
         };
-        self.retain(&grant);
+        self.retain(caller.cpu, &grant);
         self.insert(cpu, caller.process, grant)
             .map(|handle| (handle,))
             .inspect_err(|_| self.release(cpu, &grant))

@@ -35,10 +35,13 @@ impl<H: Hardware> Kernel<H> {
         let reference =
             self.create_process(caller.cpu, Some(caller.slot), quota_pages, image, name)?;
         let process = self.process(reference.index());
-        self.retain(&Grant {
-            object: Object::Notification(watched),
-            rights: Rights::empty(),
-        });
+        self.retain(
+            caller.cpu,
+            &Grant {
+                object: Object::Notification(watched),
+                rights: Rights::empty(),
+            },
+        );
         self.watch(caller.cpu, process, (watched, bits));
         process.refs.fetch_add(1, Relaxed);
         let rights = Rights::MANAGE | Rights::INSPECT | Rights::DUPLICATE | Rights::TRANSFER;

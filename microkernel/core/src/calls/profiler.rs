@@ -82,7 +82,7 @@ impl<H: Hardware> Kernel<H> {
             object: Object::Memory(rings),
             rights: Rights::READ,
         };
-        self.retain(&grant);
+        self.retain(caller.cpu, &grant);
         let handle = self
             .insert(caller.cpu, caller.process, grant)
             .inspect_err(|_| self.release(caller.cpu, &grant))?;
@@ -125,10 +125,13 @@ impl<H: Hardware> Kernel<H> {
         let Object::Notification(reference) = hold.object() else {
             return Err(Error::WrongType.into());
         };
-        self.retain(&Grant {
-            object: hold.object(),
-            rights: Rights::empty(),
-        });
+        self.retain(
+            caller.cpu,
+            &Grant {
+                object: hold.object(),
+                rights: Rights::empty(),
+            },
+        );
         let before = self
             .profiler_watcher
             .lock(&caller.cpu.token)

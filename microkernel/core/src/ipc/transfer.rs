@@ -11,12 +11,17 @@ use ipc::abi::{Error, Handle, Rights, Tag};
 /// Registers that carry words.
 const WORD_REGS: [Reg; ipc::abi::message::WORDS] = [Reg::R10, Reg::R8, Reg::R9, Reg::R12];
 
-/// A handle on its way: its old name, what it will grant, and, if it moves, what it granted before.
+/// A handle on its way.
 #[derive(Clone, Copy, Debug)]
 struct Passenger {
+    /// Its old name.
     from: Handle,
+    /// What it will grant.
     grant: Grant,
+    /// If it moves, what it granted before.
     moved: Option<Grant>,
+    /// Whether `grant` is counted besides `moved`.
+    counted: bool,
 }
 
 /// The handles of a message on its way. A moved one names nothing for its sender meanwhile; a copied one is counted already.
@@ -56,17 +61,21 @@ impl<H: Hardware> Kernel<H> {
                     rights: had.rights & Rights::from_bits_truncate(keep),
                     ..had
                 };
+                let counted = !moves || had.stops_receiving(grant.rights);
                 if moves {
                     had.with(Rights::TRANSFER)?;
                     handles.begin_move(&self.pools.chunks, handle)?;
                 } else {
                     had.with(Rights::TRANSFER | Rights::DUPLICATE)?;
-                    self.retain(&grant);
+                }
+                if counted {
+                    self.retain(cpu, &grant);
                 }
                 Ok(Passenger {
                     from: handle,
                     grant,
                     moved: moves.then_some(had),
+                    counted,
                 })
             });
             drop(handles);
@@ -86,14 +95,18 @@ impl<H: Hardware> Kernel<H> {
     pub(crate) fn restore(&self, cpu: &CpuState, sender: &Thread, transit: Transit) {
         let process = self.process_of(sender);
         for passenger in transit.0 {
-            let back = passenger.moved.is_some()
-                && process.handles.lock(&cpu.token).end_move(
+            if let Some(had) = passenger.moved {
+                let back = process.handles.lock(&cpu.token).end_move(
                     &self.pools.chunks,
                     passenger.from,
                     false,
                 );
-            if !back {
-                self.release(cpu, &passenger.moved.unwrap_or(passenger.grant));
+                if !back {
+                    self.release(cpu, &had);
+                }
+            }
+            if passenger.counted {
+                self.release(cpu, &passenger.grant);
             }
         }
     }
@@ -116,7 +129,8 @@ impl<H: Hardware> Kernel<H> {
         for reg in WORD_REGS {
             receiver.regs.set(reg, sender.regs.get(reg));
         }
-        if !tag.is_empty() {
+        // Two threads may have been given the same page as their buffer: then the payload is there already.
+        if !tag.is_empty() && sender.buffer() != receiver.buffer() {
             self.hw.copy(sender.buffer(), receiver.buffer(), tag.len());
         }
         Ok(())
@@ -160,7 +174,9 @@ impl<H: Hardware> Kernel<H> {
                 from.handles
                     .lock(&cpu.token)
                     .end_move(&self.pools.chunks, passenger.from, true);
-                self.narrowed(cpu, &had, passenger.grant.rights);
+                if passenger.counted {
+                    self.release(cpu, &had);
+                }
             }
             let word = u64::from(handle.raw()) | u64::from(passenger.grant.rights.bits()) << 32;
             self.hw.write(

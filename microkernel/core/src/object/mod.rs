@@ -88,6 +88,19 @@ impl Object {
         }
     }
 
+    /// Whether it lives in a pool, and goes back there with its last count.
+    #[must_use]
+    pub const fn is_pooled(&self) -> bool {
+        matches!(
+            self,
+            Self::Process(_)
+                | Self::Thread(_)
+                | Self::Endpoint(..)
+                | Self::Notification(_)
+                | Self::Memory(_)
+        )
+    }
+
     /// As two words for a handle table.
     #[must_use]
     pub const fn pack(&self) -> [u64; 2] {
