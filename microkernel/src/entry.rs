@@ -86,6 +86,7 @@ pub fn interrupt(cpu: &PerCpu, which: u8, interrupted: &Interrupted) {
 
 /// This CPU begins to take part in the kernel.
 pub fn join(cpu: &PerCpu) {
+    cpu.entered.store(ticks(), Relaxed);
     let state = state(cpu);
     state
         .load

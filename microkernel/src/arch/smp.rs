@@ -126,6 +126,11 @@ pub fn start(
     ASKED.store(0, Ordering::Relaxed);
     ANSWERED.store(0, Ordering::SeqCst);
 
+    // An emulator that counts instructions takes a reset CPU to have run until the next timer (QEMU 7.2: `cpu_common_reset`
+    // clears what was left of its budget). So there is one soon. Its interrupt is taken later, and finds nothing due.
+    let now = cpu::tsc();
+    let soon = machine.scale.hz / 50_000;
+    machine.local.arm(machine.timer_mode, now, now + soon);
     let page = (trampoline.page / PAGE) as u8;
     machine.local.init(apic_id);
     machine.local.start(apic_id, page);
