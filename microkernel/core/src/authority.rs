@@ -228,6 +228,8 @@ impl<H: Hardware> Kernel<H> {
             self.work.push_once(&cpu.token, item, &endpoint.in_work);
         }
         if last(&endpoint.refs) {
+            let mut queues = endpoint.queues.lock(&cpu.token);
+            queues.unnamed = true;
             self.work.push_once(&cpu.token, item, &endpoint.in_work);
         }
     }

@@ -176,13 +176,16 @@ impl HandleTable {
     /// Adds a chunk from the pool.
     ///
     /// # Errors
-    /// `LimitReached` when the table has all it may; `OutOfMemory` when the pool is empty.
+    /// `LimitReached` when the table has all it may; `OutOfMemory` when the pool is empty; `PeerDied` when the process has ended.
     pub fn grow(&mut self, cpu: &Cpu, chunks: &Pool<Chunk>) -> Result<(), Error> {
         let place = self
             .chunks
             .iter()
             .position(Option::is_none)
             .ok_or(Error::LimitReached)?;
+        if self.closed {
+            return Err(Error::PeerDied);
+        }
         let (reference, _) = chunks.take(cpu).ok_or(Error::OutOfMemory)?;
         self.chunks[place] = Some(reference);
         self.free[place] = u32::MAX;

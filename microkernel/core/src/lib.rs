@@ -23,6 +23,8 @@ pub mod mem;
 pub mod object;
 pub mod profile;
 pub mod sched;
+#[cfg(test)]
+mod sim;
 pub mod space;
 pub mod timers;
 pub mod work;

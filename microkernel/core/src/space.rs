@@ -74,6 +74,12 @@ impl Space {
         self.regions.pop().map(|region| region.memory)
     }
 
+    /// The objects of its regions, for tests.
+    #[cfg(test)]
+    pub(crate) fn mapped(&self) -> Vec<Ref<Memory>> {
+        self.regions.iter().map(|region| region.memory).collect()
+    }
+
     fn find(&mut self, pages: Pages) -> Option<(usize, &mut Region)> {
         self.regions
             .iter_mut()

@@ -1,6 +1,7 @@
 //! Calls about threads and time.
 
 use super::{Caller, Stop};
+use crate::base::cpu::CpuId;
 use crate::handles::Grant;
 use crate::hardware::Hardware;
 use crate::kernel::Kernel;
@@ -118,26 +119,16 @@ impl<H: Hardware> Kernel<H> {
         };
         thread.base_priority.store(priority as u8, Relaxed);
         thread.pinned.store(pinned, Relaxed);
-        if thread.served().is_none() {
-            thread.priority.store(priority as u8, Relaxed);
-        }
+        let due = self.due_priority(caller.cpu, thread);
+        thread.priority.store(due, Relaxed);
         if id == caller.id {
-            caller
-                .cpu
-                .priority
-                .store(thread.priority.load(Relaxed), Relaxed);
-            let elsewhere = pinned != ANY_CPU && pinned != caller.cpu.token.id().0;
-            let outranked = caller
-                .cpu
-                .queue
-                .lock(&caller.cpu.token)
-                .highest()
-                .is_some_and(|highest| highest > thread.priority.load(Relaxed));
-            if elsewhere || outranked {
-                caller.cpu.resched.store(true, Relaxed);
-            }
+            self.reconsider(caller.cpu);
         } else if self.unqueue(caller.cpu, id) {
             self.make_ready(caller.cpu, id);
+        } else if thread.status().state() == State::Running {
+            // Its CPU looks again. If it is just being switched to, that is soon enough in the next tick.
+            let there = thread.last_cpu.load(Relaxed);
+            self.hw.kick(CpuId(there));
         }
         Ok(())
     }

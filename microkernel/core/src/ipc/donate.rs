@@ -44,11 +44,27 @@ impl<H: Hardware> Kernel<H> {
             .store(server.base_priority.load(Relaxed).max(lent), Relaxed);
     }
 
-    /// A thread that serves nobody has its own priority.
-    pub(crate) fn own_priority(&self, cpu: &CpuState, thread: &Thread) {
+    /// The priority that a thread has by itself, by whom it serves, and by who waits at the endpoint where it received last.
+    pub(crate) fn due_priority(&self, cpu: &CpuState, thread: &Thread) -> u8 {
         let own = thread.base_priority.load(Relaxed);
-        thread.priority.store(own, Relaxed);
-        cpu.priority.store(own, Relaxed);
+        let lent = thread
+            .served()
+            .map(|(client, sequence)| (self.thread(client), sequence))
+            .filter(|(client, sequence)| client.status().sequence() == *sequence)
+            .map_or(0, |(client, _)| client.priority.load(Relaxed));
+        let waiting = Ref::unpack(thread.receives_from.load(Relaxed))
+            .and_then(|reference| self.pools.endpoints.get(reference))
+            .and_then(|endpoint| endpoint.queues.lock(&cpu.token).callers.highest())
+            .unwrap_or(0);
+        own.max(lent).max(waiting)
+    }
+
+    /// Gives the current thread the priority that is due to it, for whom it serves has changed.
+    pub(crate) fn own_priority(&self, cpu: &CpuState, thread: &Thread) {
+        thread
+            .priority
+            .store(self.due_priority(cpu, thread), Relaxed);
+        self.reconsider(cpu);
     }
 
     /// Raises threads, one lock at a time. What a thread does may change in between; then the one who changed it has used
@@ -98,7 +114,12 @@ impl<H: Hardware> Kernel<H> {
             return;
         };
         let mut queues = endpoint.queues.lock(&cpu.token);
-        if thread.status().state() == State::Queued && thread.linked.load(Relaxed) {
+        // It may wait elsewhere by now: the status is read first, and the place was written before it.
+        let queued = thread.status().state() == State::Queued && thread.linked.load(Relaxed);
+        let here = Ref::unpack(thread.blocked_on.load(Relaxed))
+            .and_then(|reference| self.pools.endpoints.get(reference))
+            .is_some_and(|there| core::ptr::eq(there, endpoint));
+        if queued && here {
             queues.callers.remove(&self.pools.threads, id);
             queues.callers.push(&self.pools.threads, id, raise.priority);
             for &server in &queues.servers {

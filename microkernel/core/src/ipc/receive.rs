@@ -100,21 +100,20 @@ impl<H: Hardware> Kernel<H> {
             let Some(id) = queues.callers.pop(&self.pools.threads) else {
                 return self.wait_bound(caller, Some(&mut queues), reference.pack(), deadline);
             };
+            // Claimed under the lock: once it is let go, the thread may wait somewhere else.
+            let seen = self.thread(id).status();
+            let claimed = self.thread(id).claim(seen);
             drop(queues);
-            if self.take_call(caller, id) {
+            if claimed && self.take_call(caller, id, seen.sequence()) {
                 return Err(Stop::Delivered);
             }
         }
         Err(Stop::Restart)
     }
 
-    /// Takes a queued call, popped from the queue. False if its caller is gone or its message cannot be taken.
-    fn take_call(&self, caller: &Caller<'_>, id: ThreadId) -> bool {
+    /// Takes a queued call, claimed and out of the queue. False if its message cannot be taken.
+    fn take_call(&self, caller: &Caller<'_>, id: ThreadId, sequence: u64) -> bool {
         let (cpu, server, client) = (caller.cpu, caller.thread, self.thread(id));
-        let seen = client.status();
-        if seen.state() != State::Queued || !client.claim(seen) {
-            return false;
-        }
         let tag = Tag::from_raw(client.regs.get(Reg::Rsi));
         let transferred = self
             .extract(cpu, client, tag)
@@ -129,8 +128,9 @@ impl<H: Hardware> Kernel<H> {
         regs.set(Reg::Rsi, tag.raw());
         regs.set(Reg::Rdx, Delivery::Call as u64);
         self.lend_priority(client, server);
-        cpu.priority.store(server.priority.load(Relaxed), Relaxed);
-        server.set_serving(Some((id, seen.sequence())));
+        // It may have less than before, if another caller raised it and gave up.
+        self.reconsider(cpu);
+        server.set_serving(Some((id, sequence)));
         client.server.store(caller.id.0, Relaxed);
         client.blocked_on.store(0, Relaxed);
         // The same wait, under the same sequence number and deadline, goes on.
@@ -160,6 +160,10 @@ impl<H: Hardware> Kernel<H> {
             .push(caller.id)
             .map_err(|_| Error::LimitReached)?;
         thread.receives_from.store(reference.pack(), Relaxed);
+        // Who waits there already did not know of this thread.
+        let waiting = queues.callers.highest().unwrap_or(0);
+        let before = thread.priority.fetch_max(waiting, Relaxed);
+        caller.cpu.priority.store(before.max(waiting), Relaxed);
         Ok(())
     }
 
@@ -201,6 +205,9 @@ impl<H: Hardware> Kernel<H> {
             if queues.dead {
                 return Err(Error::PeerDied.into());
             }
+            // Nobody waits here, and it serves nobody: what it was lent is over.
+            let own = caller.thread.base_priority.load(Relaxed);
+            caller.thread.priority.store(own, Relaxed);
             queues
                 .receivers
                 .push_front(&self.pools.threads, caller.id, 0);

@@ -66,7 +66,10 @@ impl<H: Hardware> Kernel<H> {
             rights: Rights::TRANSFER | Rights::MANAGE,
         };
         let handle = self.insert(caller.cpu, caller.process, grant)?;
-        self.thread(id).server.store(ThreadId::NONE, Relaxed);
+        let client = self.thread(id);
+        if client.status().sequence() == sequence {
+            client.server.store(ThreadId::NONE, Relaxed);
+        }
         self.stop_serving(caller);
         Ok((handle,))
     }
@@ -90,11 +93,7 @@ impl<H: Hardware> Kernel<H> {
         // If the client has gone meanwhile, the reply will say so; nothing is lent by one that does not wait.
         if client.status().sequence() == sequence {
             client.server.store(caller.id.0, Relaxed);
-            self.lend_priority(client, caller.thread);
-            caller
-                .cpu
-                .priority
-                .store(caller.thread.priority.load(Relaxed), Relaxed);
+            self.own_priority(caller.cpu, caller.thread);
         }
         Ok(())
     }

@@ -8,11 +8,10 @@ use crate::hardware::Hardware;
 use crate::kernel::{CpuState, Kernel};
 use crate::object::thread::{State, ThreadId};
 use crate::object::{Notification, Object};
-use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{
+    Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed, Ordering::SeqCst, fence,
+};
 use ipc::abi::{Delivery, Error, Handle, NEVER, Rights};
-
-/// Waiters that one signal looks at, should some be claimed by others just then.
-const WAITERS_MAX: usize = 8;
 
 impl<H: Hardware> Kernel<H> {
     /// Sets bits, and wakes who waits for them.
@@ -28,10 +27,8 @@ impl<H: Hardware> Kernel<H> {
         if bits.pending == 0 {
             return;
         }
-        for _ in 0..WAITERS_MAX {
-            let Some(id) = bits.waiters.pop(&self.pools.threads) else {
-                break;
-            };
+        // A waiter that cannot be claimed is just being woken by another CPU, of which there are few.
+        while let Some(id) = bits.waiters.pop(&self.pools.threads) {
             let thread = self.thread(id);
             let seen = thread.status();
             if seen.state() == State::Waiting && thread.claim(seen) {
@@ -121,7 +118,7 @@ impl<H: Hardware> Kernel<H> {
             .get(reference)
             .ok_or(Error::BadHandle)?;
         if thread == Handle::NONE {
-            self.unbind(caller.cpu, reference);
+            self.unbind(caller.cpu, reference, None);
             return Ok(());
         }
         let hold = self.hold(caller, thread, Rights::MANAGE)?;
@@ -134,36 +131,68 @@ impl<H: Hardware> Kernel<H> {
             return Err(Error::BadHandle.into());
         }
         let word = &self.thread(id).bound;
-        // Both bonds are made under this lock; the thread's own word decides between two notifications.
+        // Both ends are tied under this lock; the thread's own word decides between two notifications.
         if bits.bound.is_some()
             || word
-                .compare_exchange(
-                    0,
-                    reference.pack(),
-                    core::sync::atomic::Ordering::AcqRel,
-                    core::sync::atomic::Ordering::Acquire,
-                )
+                .compare_exchange(0, reference.pack(), AcqRel, Acquire)
                 .is_err()
         {
             return Err(Error::Busy.into());
         }
         bits.bound = Some(id);
+        // A thread that ends says so before it looks at its bond: it sees this one, or is seen here.
+        fence(SeqCst);
+        if self.thread(id).status().state() == State::Dead {
+            self.loosen(reference, &mut bits);
+            return Err(Error::WrongState.into());
+        }
+        drop(bits);
+        // Bits that were set before, for a thread that waits already.
+        self.set_bits(caller.cpu, reference, 0);
         Ok(())
     }
 
-    /// Undoes a bond, from either end.
-    pub(crate) fn unbind(&self, cpu: &CpuState, reference: Ref<Notification>) {
-        if let Some(notification) = self.pools.notifications.get(reference) {
-            let mut bits = notification.bits.lock(&cpu.token);
-            if let Some(id) = bits.bound.take() {
-                let _ = self.thread(id).bound.compare_exchange(
-                    reference.pack(),
-                    0,
-                    core::sync::atomic::Ordering::AcqRel,
-                    core::sync::atomic::Ordering::Acquire,
-                );
-            }
+    /// Undoes a bond, from either end; from a thread's end only its own.
+    pub(crate) fn unbind(
+        &self,
+        cpu: &CpuState,
+        reference: Ref<Notification>,
+        from: Option<ThreadId>,
+    ) {
+        let Some(notification) = self.pools.notifications.get(reference) else {
+            return;
+        };
+        let mut bits = notification.bits.lock(&cpu.token);
+        if self.pools.notifications.get(reference).is_none()
+            || (from.is_some() && bits.bound != from)
+        {
+            return;
         }
+        let Some(id) = self.loosen(reference, &mut bits) else {
+            return;
+        };
+        // Without its bond, a thread that waits for nothing else would wait for ever.
+        let thread = self.thread(id);
+        let seen = thread.status();
+        let stranded = seen.state() == State::Receiving && thread.blocked_on.load(Relaxed) == 0;
+        if stranded && thread.claim(seen) {
+            drop(bits);
+            self.finish(cpu, id, Err(Error::BadHandle));
+        }
+    }
+
+    /// Takes both ends of a bond apart, under the notification's lock.
+    pub(crate) fn loosen(
+        &self,
+        reference: Ref<Notification>,
+        bits: &mut crate::object::notification::Bits,
+    ) -> Option<ThreadId> {
+        let id = bits.bound.take()?;
+        let _ = self
+            .thread(id)
+            .bound
+            .compare_exchange(reference.pack(), 0, AcqRel, Acquire);
+        Some(id)
     }
 
     /// `timer_set`.

@@ -10,7 +10,10 @@ use crate::object::thread::{State, ThreadId};
 use crate::object::{Object, Process};
 use crate::space::Account;
 use crate::work::{Item, Progress};
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{
+    Ordering::{Acquire, Relaxed, Release, SeqCst},
+    fence,
+};
 use ipc::abi::Error;
 use ipc::abi::exit::{CrashReport, ExitReason};
 
@@ -61,9 +64,6 @@ impl<H: Hardware> Kernel<H> {
         }
         thread.server.store(ThreadId::NONE, Relaxed);
         self.leave_endpoint(cpu, id);
-        if let Some(notification) = thread.bound() {
-            self.unbind(cpu, notification);
-        }
         if let Some(memory) = Ref::unpack(thread.filling.swap(0, Relaxed)) {
             self.release_memory(cpu, memory);
         }
@@ -75,6 +75,11 @@ impl<H: Hardware> Kernel<H> {
             .fetch_add(thread.cpu_ticks.load(Relaxed), Relaxed);
         thread.awaited_epoch.store(0, Relaxed);
         thread.publish(State::Dead);
+        // The partner of the fence in `bind`: what is bound to it later is undone there.
+        fence(SeqCst);
+        if let Some(notification) = thread.bound() {
+            self.unbind(cpu, notification, Some(id));
+        }
         let none_left = {
             let mut life = process.life.lock(&cpu.token);
             self.forget_thread(&mut life.threads, id);
@@ -125,9 +130,11 @@ impl<H: Hardware> Kernel<H> {
             Teardown::Mappings => self.drop_mappings(cpu, process),
             Teardown::Tables => self.free_tables(cpu, slot, process),
             Teardown::Grace(epoch) => {
-                self.frames.reclaim(&cpu.token, &self.grace, RECLAIM_STEP);
+                let freed = self.frames.reclaim(&cpu.token, &self.grace, RECLAIM_STEP);
                 if self.frames.reclaimed(&cpu.token, epoch) {
                     Some(Teardown::Done)
+                } else if freed == RECLAIM_STEP {
+                    Some(phase)
                 } else {
                     self.hurry(cpu, epoch);
                     None

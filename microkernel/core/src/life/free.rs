@@ -6,7 +6,6 @@ use crate::kernel::{CpuState, Kernel};
 use crate::mem::grace::Epoch;
 use crate::object::memory::Backing;
 use crate::object::process::Counted;
-use crate::object::thread::State;
 use crate::space::Account;
 use crate::work::Progress;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -84,10 +83,10 @@ impl<H: Hardware> Kernel<H> {
         self.work.taken(&endpoint.in_work);
         for _ in 0..STEP {
             let mut queues = endpoint.queues.lock(&cpu.token);
-            let (id, waits) = if let Some(id) = queues.callers.pop(&self.pools.threads) {
-                (id, State::Queued)
+            let id = if let Some(id) = queues.callers.pop(&self.pools.threads) {
+                id
             } else if let Some(id) = queues.receivers.pop(&self.pools.threads) {
-                (id, State::Receiving)
+                id
             } else if let Some(reference) = queues.closed {
                 let next = self
                     .pools
@@ -99,9 +98,9 @@ impl<H: Hardware> Kernel<H> {
                 self.free_badge(cpu, reference);
                 continue;
             } else {
-                let unnamed = endpoint.refs.load(Acquire) == 0;
-                if unnamed && !endpoint.in_work.load(Acquire) {
+                if queues.unnamed && !endpoint.in_work.load(Acquire) {
                     queues.dead = false;
+                    queues.unnamed = false;
                     queues.servers.clear();
                     let owner = endpoint.owner.load(Relaxed);
                     // Under the endpoint's lock: who looked it up before looks again under that lock.
@@ -111,10 +110,11 @@ impl<H: Hardware> Kernel<H> {
                 }
                 return Progress::Done;
             };
-            drop(queues);
+            // Claimed under the lock: once it is let go, the thread may wait somewhere else.
             let thread = self.thread(id);
-            let seen = thread.status();
-            if seen.state() == waits && thread.claim(seen) {
+            let claimed = thread.claim(thread.status());
+            drop(queues);
+            if claimed {
                 self.finish(cpu, id, Err(Error::PeerDied));
             }
         }
@@ -135,11 +135,12 @@ impl<H: Hardware> Kernel<H> {
         else {
             return Progress::Done;
         };
-        self.unbind(cpu, reference);
+        self.unbind(cpu, reference, None);
         for _ in 0..STEP {
             let mut bits = notification.bits.lock(&cpu.token);
             let Some(id) = bits.waiters.pop(&self.pools.threads) else {
                 self.cancel_timer(cpu, reference, &mut bits);
+                self.loosen(reference, &mut bits);
                 bits.pending = 0;
                 let owner = notification.owner.load(Relaxed);
                 self.pools.notifications.give(&cpu.token, reference);
@@ -147,10 +148,11 @@ impl<H: Hardware> Kernel<H> {
                 self.uncount(cpu, owner, Counted::Notifications);
                 return Progress::Done;
             };
-            drop(bits);
+            // Claimed under the lock, as above.
             let thread = self.thread(id);
-            let seen = thread.status();
-            if seen.state() == State::Waiting && thread.claim(seen) {
+            let claimed = thread.claim(thread.status());
+            drop(bits);
+            if claimed {
                 self.finish(cpu, id, Err(Error::BadHandle));
             }
         }

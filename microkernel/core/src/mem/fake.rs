@@ -14,12 +14,20 @@ pub const FIRST: u32 = 0x000f_0000;
 const GARBAGE: u64 = 0x0000_0dea_dbee_f067;
 
 /// Some frames of RAM.
-pub struct FakeMemory(Vec<AtomicU64>);
+pub struct FakeMemory {
+    first: u32,
+    words: Vec<AtomicU64>,
+}
 
 impl FakeMemory {
     /// `frames` frames from [`FIRST`] on, full of garbage.
     pub fn new(frames: usize) -> Self {
-        Self((0..frames * 512).map(|_| AtomicU64::new(GARBAGE)).collect())
+        Self::from(FIRST, frames)
+    }
+    /// The same, from the frame numbered `first` on.
+    pub fn from(first: u32, frames: usize) -> Self {
+        let words = (0..frames * 512).map(|_| AtomicU64::new(GARBAGE)).collect();
+        Self { first, words }
     }
     /// Fills a frame with garbage.
     pub fn spoil(&self, frame: Frame) {
@@ -28,7 +36,7 @@ impl FakeMemory {
     fn word(&self, at: PhysAddr) -> &AtomicU64 {
         assert!(at.0.is_multiple_of(8), "{at:x?} is not aligned");
         assert!(self.is_ram(at.frame()), "{at:x?} is not RAM");
-        &self.0[(at.0 - Frame(FIRST).start().0) as usize / 8]
+        &self.words[(at.0 - Frame(self.first).start().0) as usize / 8]
     }
 }
 
@@ -64,7 +72,7 @@ impl PhysMemory for FakeMemory {
         }
     }
     fn is_ram(&self, frame: Frame) -> bool {
-        (FIRST..FIRST + (self.0.len() / 512) as u32).contains(&frame.0)
+        (self.first..self.first + (self.words.len() / 512) as u32).contains(&frame.0)
     }
 }
 

@@ -237,6 +237,12 @@ impl Frames {
             .all(|batch| batch.oldest > epoch)
     }
 
+    /// Whether a frame is free, for tests.
+    #[cfg(test)]
+    pub fn is_free(&self, cpu: &Cpu, frame: Frame) -> bool {
+        self.0.lock(cpu).words[frame.0 as usize] == state::FREE
+    }
+
     /// How many frames are in which state.
     pub fn usage(&self, cpu: &Cpu) -> Usage {
         self.0.lock(cpu).usage

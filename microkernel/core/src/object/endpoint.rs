@@ -23,6 +23,8 @@ pub struct Queues {
     pub servers: heapless::Vec<ThreadId, SERVERS_MAX>,
     /// No handle with the right to receive is left.
     pub dead: bool,
+    /// No handle is left at all. Set with the deferred work that frees the endpoint, so that only that work does.
+    pub unnamed: bool,
 }
 
 /// An endpoint.
@@ -51,6 +53,7 @@ impl Endpoint {
                 closed: None,
                 servers: heapless::Vec::new(),
                 dead: false,
+                unnamed: false,
             }),
             refs: AtomicU32::new(0),
             receivers: AtomicU32::new(0),

@@ -16,8 +16,9 @@ pub enum Next {
     Idle,
 }
 
-/// Dead threads that one exit ends; if there are more, the CPU enters again at once.
-const DEAD_MAX: usize = 8;
+/// Threads that one exit tries: it ends the dead ones, and passes over one that another outranks. If there are more, the CPU
+/// enters again at once.
+const ROUNDS: usize = 12;
 /// Threads that one flush wakes; the tick wakes the rest.
 const FLUSHED_MAX: usize = 8;
 
@@ -25,35 +26,32 @@ impl<H: Hardware> Kernel<H> {
     /// Decides what this CPU does next, and puts it in place.
     pub fn leave(&self, cpu: &CpuState) -> Next {
         debug_assert!(cpu.token.holds_nothing(), "a lock is held at kernel exit");
+        if self.work.is_runnable() {
+            self.work_step(cpu);
+        }
+        // After the work, which may have to wait for just this.
         if let Some(epoch) = self.grace.pending(&cpu.token) {
             self.hw.flush_all();
             self.grace.pass(&cpu.token, epoch);
             self.work.retry();
             self.wake_flushed(cpu);
         }
-        if self.work.is_runnable() {
-            self.work_step(cpu);
-        }
-        for _ in 0..DEAD_MAX {
+        for _ in 0..ROUNDS {
             let id = match cpu.current() {
                 Some(id) if cpu.resched.load(Relaxed) => {
                     self.give_way(cpu, id);
                     continue;
                 }
                 Some(id) => id,
-                None => match self.pick(cpu) {
-                    Some(id) => {
-                        self.switch_to(cpu, id);
-                        id
-                    }
-                    None => match self.go_idle(cpu) {
-                        Some(id) => {
-                            self.switch_to(cpu, id);
-                            id
-                        }
-                        None => return Next::Idle,
-                    },
-                },
+                None => {
+                    let Some(id) = self.pick(cpu).or_else(|| self.go_idle(cpu)) else {
+                        return Next::Idle;
+                    };
+                    self.switch_to(cpu, id);
+                    self.reconsider(cpu);
+                    self.share(cpu);
+                    continue;
+                }
             };
             let thread = self.thread(id);
             let process = thread.process.load(Relaxed);
@@ -67,6 +65,9 @@ impl<H: Hardware> Kernel<H> {
             }
             self.load_process(cpu, Some(process));
             return Next::Run(&thread.regs);
+        }
+        if let Some(id) = cpu.current() {
+            self.give_way(cpu, id);
         }
         self.load_process(cpu, None);
         self.hw.kick(cpu.token.id());

@@ -6,6 +6,9 @@ use crate::kernel::{CpuState, Kernel};
 use crate::object::thread::{ANY_CPU, State, Thread, ThreadId};
 use core::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst, fence};
 
+/// Threads of a queue that another CPU looks at, for one that it may run.
+const LOOK: usize = 8;
+
 impl<H: Hardware> Kernel<H> {
     /// Queues a thread that the caller owns. It may run elsewhere before this returns.
     pub(crate) fn make_ready(&self, cpu: &CpuState, id: ThreadId) {
@@ -20,19 +23,22 @@ impl<H: Hardware> Kernel<H> {
             if priority > cpu.priority.load(Relaxed) {
                 cpu.resched.store(true, Relaxed);
             }
-            // A CPU that went idle while this one chose has looked at the queues before it saw this thread.
-            if thread.pinned.load(Relaxed) == ANY_CPU {
-                self.offer(cpu);
+            // A CPU that went idle while this one chose may have looked at the queues too early. One that has nothing to run
+            // takes the thread itself, and shares what is left at its exit.
+            if thread.pinned.load(Relaxed) == ANY_CPU && cpu.current().is_some() {
+                self.wake_idle(cpu);
             }
         } else {
             let there = self.cpu(target);
-            // The fence in `offer`'s partner: the queue is written before the priority is read.
+            // The partner of the fence in `reconsider`: the queue is written before the priority is read.
             fence(SeqCst);
             if there.current.load(Relaxed) == ThreadId::NONE
                 || priority > there.priority.load(Relaxed)
             {
-                there.resched.store(true, Relaxed);
                 self.hw.kick(target);
+            } else if thread.pinned.load(Relaxed) == ANY_CPU {
+                // It was idle when it was chosen, and found something else meanwhile.
+                self.wake_idle(cpu);
             }
         }
     }
@@ -76,15 +82,59 @@ impl<H: Hardware> Kernel<H> {
         here
     }
 
-    /// Wakes an idle CPU, if there is one, to take what waits in this CPU's queue.
-    fn offer(&self, cpu: &CpuState) {
+    /// Wakes an idle CPU, if there is one, to take what waits in a queue. False if there is none.
+    fn wake_idle(&self, cpu: &CpuState) -> bool {
+        // A CPU that goes idle says so before it looks at the queues: it is seen here, or sees what was queued.
         fence(SeqCst);
         let idle = self.idle.load(SeqCst) & !cpu.token.id().bit();
-        if idle != 0 && cpu.current.load(Relaxed) != ThreadId::NONE {
-            let pick = CpuId(idle.trailing_zeros() as u8);
-            if self.idle.fetch_and(!pick.bit(), SeqCst) & pick.bit() != 0 {
-                self.hw.kick(pick);
+        if idle == 0 {
+            return false;
+        }
+        let pick = CpuId(idle.trailing_zeros() as u8);
+        if self.idle.fetch_and(!pick.bit(), SeqCst) & pick.bit() != 0 {
+            self.hw.kick(pick);
+        }
+        true
+    }
+
+    /// Wakes an idle CPU for each thread that waits here and may run there. Several may have become ready in one entry
+    /// while this CPU, which takes only one of them, had none.
+    pub(crate) fn share(&self, cpu: &CpuState) {
+        fence(SeqCst);
+        if self.idle.load(SeqCst) & !cpu.token.id().bit() == 0 {
+            return;
+        }
+        let spare = {
+            let queue = cpu.queue.lock(&cpu.token);
+            let threads = core::iter::successors(queue.first(), |&id| {
+                queue.after(&self.pools.threads, id)
+            });
+            threads
+                .take(LOOK)
+                .filter(|&id| self.thread(id).pinned.load(Relaxed) == ANY_CPU)
+                .count()
+        };
+        for _ in 0..spare {
+            if !self.wake_idle(cpu) {
+                return;
             }
+        }
+    }
+
+    /// Looks again at what may have changed behind the back of this CPU's current thread: its priority, its pin, and who waits.
+    /// What others store for this CPU may be overtaken by a switch; what is looked up here is not.
+    pub(crate) fn reconsider(&self, cpu: &CpuState) {
+        let Some(id) = cpu.current() else { return };
+        let thread = self.thread(id);
+        let priority = thread.priority.load(Relaxed);
+        cpu.priority.store(priority, Relaxed);
+        // Who queues a thread here reads that priority after it: it sees this one, or is seen in the queue.
+        fence(SeqCst);
+        let pinned = thread.pinned.load(Relaxed);
+        let elsewhere = pinned != ANY_CPU && pinned != cpu.token.id().0;
+        let highest = cpu.queue.lock(&cpu.token).highest();
+        if elsewhere || highest.is_some_and(|highest| highest > priority) {
+            cpu.resched.store(true, Relaxed);
         }
     }
 
@@ -120,7 +170,6 @@ impl<H: Hardware> Kernel<H> {
 
     /// Takes the first thread from a queue; to steal, the first of the first few that is not pinned.
     fn take_from(&self, cpu: &CpuState, there: &CpuState, steal: bool) -> Option<ThreadId> {
-        const LOOK: usize = 8;
         let mut queue = there.queue.lock(&cpu.token);
         let mut at = queue.first()?;
         for _ in 0..LOOK {

@@ -17,6 +17,8 @@ impl<H: Hardware + Machine> Kernel<H> {
         self.wake_profiler(cpu, wake);
         add(&cpu.load.interrupts, 1);
         add(&cpu.load.ticks, 1);
+        self.reconsider(cpu);
+        self.share(cpu);
         let ready = cpu.queue.lock(&cpu.token).highest();
         if ready.is_some_and(|ready| ready >= cpu.priority.load(Relaxed)) {
             cpu.slice_over.store(true, Relaxed);
@@ -40,6 +42,7 @@ impl<H: Hardware> Kernel<H> {
     /// Another CPU wants this one to pass through the kernel: to flush, to end a thread, or to take one up.
     pub fn kicked(&self, cpu: &CpuState) {
         self.entered(cpu);
+        self.reconsider(cpu);
         add(&cpu.load.interrupts, 1);
     }
 

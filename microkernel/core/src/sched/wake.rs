@@ -5,7 +5,7 @@ use crate::base::pool::Ref;
 use crate::base::regs::Reg;
 use crate::hardware::Hardware;
 use crate::kernel::{CpuState, Kernel};
-use crate::object::thread::{ANY_CPU, State, Status, Thread, ThreadId};
+use crate::object::thread::{ANY_CPU, State, ThreadId};
 use core::sync::atomic::Ordering::Relaxed;
 use ipc::abi::{Error, NEVER};
 
@@ -117,7 +117,9 @@ impl<H: Hardware> Kernel<H> {
         }
     }
 
-    /// Serves the deadlines that have come.
+    /// Serves the deadlines that have come. A thread's deadline is in a queue exactly while the thread names that queue's CPU, and
+    /// both change under the queue's lock: so who ends a wait finds its deadline, and one that is found is for the wait
+    /// that is on.
     pub(crate) fn serve_deadlines(&self, cpu: &CpuState) {
         let now = self.now();
         for _ in 0..DUE_MAX {
@@ -125,35 +127,33 @@ impl<H: Hardware> Kernel<H> {
             let Some(item) = timers.pop_due(now) else {
                 break;
             };
-            match self.pools.threads.at(item) {
-                Some(thread) => {
-                    let sequence = thread.timer_sequence.load(Relaxed);
-                    thread.timer_cpu.store(ANY_CPU, Relaxed);
-                    drop(timers);
-                    self.expire(cpu, ThreadId(item), thread, sequence, now);
-                }
-                None => {
-                    drop(timers);
-                    self.expire_timer(cpu, item - self.pools.threads.len());
-                }
+            let Some(thread) = self.pools.threads.at(item) else {
+                drop(timers);
+                self.expire_timer(cpu, item - self.pools.threads.len());
+                continue;
+            };
+            let seen = thread.status();
+            let meant = seen.sequence() == thread.timer_sequence.load(Relaxed);
+            if meant && seen.state() == State::Claimed {
+                // Whoever holds it may put it back into the same wait (a call that is received): the deadline stays.
+                timers.set(item, Nanos(now.0.saturating_add(RETRY_NANOS)));
+                continue;
+            }
+            let claimed = meant && thread.claim(seen);
+            if meant && !claimed {
+                // Its status changed just now: look again at once.
+                timers.set(item, now);
+                continue;
+            }
+            thread.timer_cpu.store(ANY_CPU, Relaxed);
+            drop(timers);
+            if claimed {
+                self.unlink(cpu, ThreadId(item), seen.state());
+                self.finish(cpu, ThreadId(item), Err(Error::TimedOut));
             }
         }
         if let Some(next) = cpu.timers.lock(&cpu.token).next() {
             self.hw.set_timer(next);
-        }
-    }
-
-    fn expire(&self, cpu: &CpuState, id: ThreadId, thread: &Thread, sequence: u64, now: Nanos) {
-        let seen: Status = thread.status();
-        if seen.sequence() != sequence {
-            return;
-        }
-        if thread.claim(seen) {
-            self.unlink(cpu, id, seen.state());
-            self.finish(cpu, id, Err(Error::TimedOut));
-        } else if seen.state() == State::Claimed {
-            // Whoever holds it may put it back into the same wait (a call that is received): its deadline must not be lost.
-            self.arm(cpu, id, sequence, Nanos(now.0 + RETRY_NANOS));
         }
     }
 }

@@ -1,0 +1,251 @@
+//! The simulated machine: RAM, time that the test advances, interrupts that wait until the test delivers them, and a translation
+//! cache for each CPU that keeps what it has seen until the kernel flushes it.
+
+use crate::base::addr::{Frame, Nanos, PhysAddr, Tsc, UserAddr};
+use crate::base::cpu::CpuId;
+use crate::hardware::{Hardware, PhysMemory, PowerAction};
+use crate::mem::fake::FakeMemory;
+use crate::mem::paging::Tables;
+use crate::profile;
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
+
+/// Number of the first frame of RAM.
+pub const FIRST: u32 = 0x100;
+/// CPUs it can have.
+const CPUS: usize = 8;
+/// Interrupt lines of the machine.
+pub const LINES: u32 = 24;
+/// What an absent port reads.
+const NO_PORT: u32 = 0xffff_ffff;
+
+thread_local! {
+    /// The CPU that this host thread plays just now: what a real CPU knows by itself.
+    static HERE: Cell<u8> = const { Cell::new(0) };
+}
+
+/// What one CPU has besides the kernel's state of it.
+#[derive(Default)]
+struct Core {
+    /// Root of the space that is loaded; 0 if none.
+    root: AtomicU32,
+    /// When its one-shot timer goes off; `u64::MAX` if it is off.
+    timer: AtomicU64,
+    /// Translations it has cached: page to frame, and whether it may write.
+    cached: Mutex<BTreeMap<u64, (Frame, bool)>>,
+}
+
+/// The machine.
+pub struct Machine {
+    memory: FakeMemory,
+    now: AtomicU64,
+    /// CPUs that were kicked and have not entered since.
+    kicked: AtomicU64,
+    unmasked: AtomicU64,
+    cores: Vec<Core>,
+    /// Cores that are there.
+    cpus: AtomicU32,
+    last_port: AtomicU64,
+}
+
+impl Machine {
+    /// A machine with this many frames of RAM.
+    pub fn new(frames: usize) -> Self {
+        Self {
+            memory: FakeMemory::from(FIRST, frames),
+            now: AtomicU64::new(1000),
+            kicked: AtomicU64::new(0),
+            unmasked: AtomicU64::new(0),
+            cores: (0..CPUS).map(|_| Core::default()).collect(),
+            cpus: AtomicU32::new(0),
+            last_port: AtomicU64::new(0),
+        }
+    }
+
+    /// The machine as after power-on, with this many CPUs; RAM holds what it held.
+    pub fn reset(&self, cpus: usize) {
+        self.cpus.store(cpus as u32, SeqCst);
+        self.now.store(1000, SeqCst);
+        self.kicked.store(0, SeqCst);
+        self.unmasked.store(0, SeqCst);
+        for core in &self.cores {
+            core.root.store(0, SeqCst);
+            core.timer.store(u64::MAX, SeqCst);
+            core.cached.lock().unwrap().clear();
+        }
+    }
+
+    /// What this host thread does from here on, it does as this CPU.
+    pub fn play(&self, cpu: CpuId) {
+        HERE.set(cpu.0);
+    }
+    fn core(&self) -> &Core {
+        &self.cores[HERE.get() as usize]
+    }
+
+    /// Lets time pass.
+    pub fn advance(&self, nanos: u64) {
+        self.now.fetch_add(nanos, SeqCst);
+    }
+    /// Whether a kick of this CPU waits; it is taken.
+    pub fn take_kick(&self, cpu: CpuId) -> bool {
+        self.kicked.fetch_and(!cpu.bit(), SeqCst) & cpu.bit() != 0
+    }
+    /// CPUs with a kick that waits.
+    pub fn kicks(&self) -> u64 {
+        self.kicked.load(SeqCst)
+    }
+    /// Whether this CPU's timer has gone off; then it is off.
+    pub fn take_timer(&self, cpu: CpuId) -> bool {
+        let timer = &self.cores[cpu.index()].timer;
+        let due = timer.load(SeqCst) <= self.now.load(SeqCst);
+        if due {
+            timer.store(u64::MAX, SeqCst);
+        }
+        due
+    }
+    /// When a CPU's timer goes off.
+    pub fn timer(&self, cpu: CpuId) -> u64 {
+        self.cores[cpu.index()].timer.load(SeqCst)
+    }
+    /// Root of the space that a CPU has loaded.
+    pub fn root(&self, cpu: CpuId) -> u32 {
+        self.cores[cpu.index()].root.load(SeqCst)
+    }
+    /// Whether an interrupt line is unmasked.
+    pub fn is_unmasked(&self, line: u32) -> bool {
+        self.unmasked.load(SeqCst) >> line & 1 == 1
+    }
+    /// Frames that a CPU may still reach through its translation cache.
+    pub fn reachable(&self, cpu: CpuId) -> Vec<(u64, Frame)> {
+        let cached = self.cores[cpu.index()].cached.lock().unwrap();
+        cached
+            .iter()
+            .map(|(&page, &(frame, _))| (page, frame))
+            .collect()
+    }
+
+    /// What a user instruction of this CPU finds at an address: from the cache if it can, else through the tables.
+    pub fn touch(&self, cpu: CpuId, address: u64, write: bool) -> Option<PhysAddr> {
+        let core = &self.cores[cpu.index()];
+        let (page, offset) = (address & !0xfff, address & 0xfff);
+        let mut cached = core.cached.lock().unwrap();
+        let (frame, writable) = match cached.get(&page) {
+            Some(&found) => found,
+            None => {
+                let root = Frame(core.root.load(SeqCst));
+                assert_ne!(root.0, 0, "user code without a space");
+                let found = Tables::at(root).translate(self, UserAddr(address))?;
+                let found = (found.at.frame(), found.writable);
+                cached.insert(page, found);
+                found
+            }
+        };
+        (writable || !write).then(|| frame.start().offset(offset))
+    }
+}
+
+impl PhysMemory for Machine {
+    fn read(&self, at: PhysAddr) -> u64 {
+        self.memory.read(at)
+    }
+    fn write(&self, at: PhysAddr, value: u64) {
+        self.memory.write(at, value);
+    }
+    fn copy(&self, from: PhysAddr, to: PhysAddr, bytes: usize) {
+        assert!(
+            from.0.abs_diff(to.0) >= bytes as u64,
+            "the ranges of a copy overlap"
+        );
+        self.memory.copy(from, to, bytes);
+    }
+    fn zero(&self, frame: Frame) {
+        self.memory.zero(frame);
+    }
+    fn read_bytes(&self, from: PhysAddr, to: &mut [u8]) {
+        self.memory.read_bytes(from, to);
+    }
+    fn write_bytes(&self, to: PhysAddr, from: &[u8]) {
+        self.memory.write_bytes(to, from);
+    }
+    fn is_ram(&self, frame: Frame) -> bool {
+        self.memory.is_ram(frame)
+    }
+}
+
+impl Hardware for Machine {
+    fn tsc(&self) -> Tsc {
+        Tsc(self.now.load(SeqCst))
+    }
+    fn now(&self) -> Nanos {
+        Nanos(self.now.load(SeqCst))
+    }
+    fn tsc_to_nanos(&self, ticks: u64) -> u64 {
+        ticks
+    }
+    fn kick(&self, cpu: CpuId) {
+        assert!(
+            u32::from(cpu.0) < self.cpus.load(SeqCst),
+            "kicked a CPU that is not there"
+        );
+        self.kicked.fetch_or(cpu.bit(), SeqCst);
+    }
+    fn set_timer(&self, deadline: Nanos) {
+        self.core().timer.store(deadline.0, SeqCst);
+    }
+    fn load_space(&self, root: Option<Frame>) {
+        self.core()
+            .root
+            .store(root.map_or(0, |root| root.0), SeqCst);
+        self.flush_all();
+    }
+    fn flush_page(&self, address: u64) {
+        self.core()
+            .cached
+            .lock()
+            .unwrap()
+            .remove(&(address & !0xfff));
+    }
+    fn flush_all(&self) {
+        self.core().cached.lock().unwrap().clear();
+    }
+    fn kernel_entry(&self, index: usize) -> u64 {
+        index as u64 * 8
+    }
+    fn set_fs_base(&self, _: u64) {}
+    fn mask(&self, line: u32) {
+        self.unmasked.fetch_and(!(1 << line), SeqCst);
+    }
+    fn unmask(&self, line: u32) {
+        self.unmasked.fetch_or(1 << line, SeqCst);
+    }
+    fn lines(&self) -> u32 {
+        LINES
+    }
+    fn port_read(&self, port: u16, bytes: u8) -> u32 {
+        let last = self.last_port.load(SeqCst);
+        if last >> 40 == u64::from(port) {
+            last as u32
+        } else {
+            NO_PORT >> (32 - 8 * u32::from(bytes))
+        }
+    }
+    fn port_write(&self, port: u16, _: u8, value: u32) {
+        self.last_port
+            .store(u64::from(port) << 40 | u64::from(value), SeqCst);
+    }
+    fn power(&self, action: PowerAction) -> ! {
+        panic!("the machine's run ends: {action:?}")
+    }
+}
+
+impl profile::Machine for Machine {
+    fn tsc(&self) -> Tsc {
+        Hardware::tsc(self)
+    }
+    fn kernel_word(&self, _: u64) -> Option<u64> {
+        None
+    }
+}
