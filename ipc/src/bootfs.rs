@@ -29,6 +29,9 @@ pub const PAD: &str = "pad/";
 
 /// The file that holds the compiled `system.toml`.
 pub const SYSTEM: &str = "system";
+/// The file that says, in decimal digits, how many KiB of memory the programs of the system are promised: the kernel refuses
+/// a machine that has less to give.
+pub const NEEDS: &str = "needs";
 /// The file that holds the kernel's ELF image.
 pub const KERNEL: &str = "kernel";
 /// The file that holds the kernel's symbol table ([`crate::symtab`]).

@@ -7,6 +7,7 @@ use crate::log::last;
 use core::fmt::Arguments;
 use core::panic::PanicInfo;
 use core::sync::atomic::{AtomicU32, Ordering};
+use ipc::bootfs::{Bootfs, KERNEL, KERNEL_SYMBOLS};
 use ipc::symtab::SymbolTable;
 use kcore::base::regs::{Reg, SavedRegs};
 use spin::Once;
@@ -15,8 +16,8 @@ use spin::Once;
 static ENDING: AtomicU32 = AtomicU32::new(0);
 /// CPUs that have stopped for it.
 static STOPPED: AtomicU32 = AtomicU32::new(0);
-/// The file of kernel symbols, believed only when it is needed.
-static SYMBOLS: Once<&'static [u8]> = Once::new();
+/// The boot archive, believed only when it is needed.
+static ARCHIVE: Once<Bootfs<'static>> = Once::new();
 /// Most frames of a backtrace.
 const FRAMES: usize = 32;
 /// Microseconds that the other CPUs get to stop.
@@ -28,9 +29,18 @@ pub fn refuse(why: Arguments<'_>) -> ! {
     power::fail()
 }
 
-/// Sets the file that panics look symbols up in.
-pub fn set_symbols(file: &'static [u8]) {
-    SYMBOLS.call_once(|| file);
+/// Sets the archive in which panics look symbols up.
+pub fn set_archive(archive: Bootfs<'static>) {
+    ARCHIVE.call_once(|| archive);
+}
+
+/// The kernel's symbols, if they are whole and those of this build.
+fn symbols() -> Option<SymbolTable<'static>> {
+    let archive = ARCHIVE.get()?;
+    let table = SymbolTable::parse(archive.find(KERNEL_SYMBOLS)?.data).ok()?;
+    let (id, kernel) = (image::build_id(), archive.find(KERNEL)?.data);
+    let same = !id.is_empty() && kernel.windows(id.len()).any(|bytes| bytes == id);
+    same.then_some(table)
 }
 
 /// Whether the machine is ending: an NMI then means "stop".
@@ -72,8 +82,9 @@ pub fn exception(frame: &SavedRegs, what: &str) -> ! {
             a.0, a.1, b.0, b.1, c.0, c.1
         ));
     }
-    frame_line(reg(Reg::Rip), 0);
-    backtrace(reg(Reg::Rbp));
+    let symbols = symbols();
+    frame_line(symbols, reg(Reg::Rip), 0);
+    backtrace(symbols, reg(Reg::Rbp));
     power::fail()
 }
 
@@ -90,7 +101,7 @@ fn panic(info: &PanicInfo<'_>) -> ! {
         "  rbp {rbp:016x} cr2 {:016x}",
         entry::fault_address()
     ));
-    backtrace(rbp);
+    backtrace(symbols(), rbp);
     power::fail()
 }
 
@@ -137,7 +148,7 @@ impl core::fmt::Display for Where {
 }
 
 /// Prints the frames that a chain of frame pointers leads to, as long as it stays on stacks, grows, and returns to code.
-fn backtrace(mut rbp: u64) {
+fn backtrace(symbols: Option<SymbolTable<'_>>, mut rbp: u64) {
     for _ in 0..FRAMES {
         let words = (
             direct::stack_word(rbp),
@@ -149,7 +160,7 @@ fn backtrace(mut rbp: u64) {
         if !image::is_text(address) {
             return;
         }
-        frame_line(address, 1);
+        frame_line(symbols, address, 1);
         if next <= rbp {
             return;
         }
@@ -160,9 +171,8 @@ fn backtrace(mut rbp: u64) {
 
 /// Prints an address: by symbol if it can be found, with `back` bytes less looked up. A return address belongs to the
 /// call before it.
-fn frame_line(address: u64, back: u64) {
-    let table = SYMBOLS.get().and_then(|file| SymbolTable::parse(file).ok());
-    match table.and_then(|table| table.lookup(address.wrapping_sub(back))) {
+fn frame_line(symbols: Option<SymbolTable<'_>>, address: u64, back: u64) {
+    match symbols.and_then(|table| table.lookup(address.wrapping_sub(back))) {
         Some(symbol) => last(format_args!(
             "  <- kernel`{}+{:#x}",
             symbol.name,

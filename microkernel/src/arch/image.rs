@@ -10,6 +10,8 @@ unsafe extern "C" {
     static __text_end: u8;
     static __rodata_end: u8;
     static __kernel_end: u8;
+    static __build_id_start: u8;
+    static __build_id_end: u8;
     static stubs_start: u8;
     static stubs_end: u8;
     static idle_end: u8;
@@ -73,4 +75,13 @@ pub fn is_idle(rip: u64) -> bool {
 pub fn is_text(address: u64) -> bool {
     let text = image().text;
     (text.start..text.end).contains(&address)
+}
+
+/// The note that tells this build from every other.
+#[must_use]
+pub fn build_id() -> &'static [u8] {
+    let start = &raw const __build_id_start;
+    let bytes = &raw const __build_id_end as usize - start as usize;
+    // SAFETY: the linker put the note between these two labels, among the constants.
+    unsafe { core::slice::from_raw_parts(start, bytes) }
 }

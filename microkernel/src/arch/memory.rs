@@ -12,38 +12,71 @@ const LOW: u64 = 1 << 20;
 /// There is not enough memory to start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfMemory {
-    /// Bytes that were asked for when there were no more.
-    pub wanted: u64,
-    /// Bytes handed out before.
-    pub used: u64,
+    /// RAM that there is, in bytes.
+    pub ram: u64,
+    /// Bytes that are needed at least.
+    pub needed: u64,
 }
 
 impl core::fmt::Display for OutOfMemory {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        let needed = (self.used + self.wanted) >> 10;
+        const MIB: u64 = 1 << 20;
+        /// What a PC's firmware keeps of the memory that it was given.
+        const FIRMWARE: u64 = 512 << 10;
+        let (ram, needed) = (self.ram.div_ceil(MIB), (self.needed + FIRMWARE).div_ceil(MIB));
         write!(
             f,
-            "not enough memory: more than {needed} KiB are needed to start"
+            "not enough memory: {ram} MiB, and at least {needed} MiB are needed"
         )
     }
 }
 
-/// Free memory, and how much of it was handed out. The default has none.
+/// Free memory, and how much is not. The default has none.
 #[derive(Debug, Default)]
 pub struct BootMemory {
     free: RangeSet,
-    used: u64,
+    ram: u64,
+    promised: u64,
     end: u64,
 }
 
 impl BootMemory {
-    /// From the RAM that is free. Until [`BootMemory::all_mapped`] only what `boot.s` has mapped is handed out.
+    /// From what is free of `ram` bytes of RAM. Until [`BootMemory::all_mapped`] only what `boot.s` has mapped is handed out.
     #[must_use]
-    pub const fn new(free: RangeSet) -> Self {
+    pub const fn new(free: RangeSet, ram: u64) -> Self {
         Self {
             free,
-            used: 0,
+            ram,
+            promised: 0,
             end: BOOT_MAP_END,
+        }
+    }
+
+    /// Remembers that this many bytes are for programs.
+    ///
+    /// # Errors
+    /// When they are not there.
+    pub fn promise(&mut self, bytes: u64) -> Result<(), OutOfMemory> {
+        self.promised = bytes;
+        self.keep_promise()
+    }
+
+    /// Whether what was promised is still there.
+    ///
+    /// # Errors
+    /// When it is not.
+    pub fn keep_promise(&self) -> Result<(), OutOfMemory> {
+        if self.promised <= self.free.bytes() {
+            Ok(())
+        } else {
+            Err(self.lacking(0))
+        }
+    }
+
+    fn lacking(&self, wanted: u64) -> OutOfMemory {
+        OutOfMemory {
+            ram: self.ram,
+            needed: self.ram - self.free.bytes() + wanted + self.promised,
         }
     }
 
@@ -74,12 +107,7 @@ impl BootMemory {
 
     fn take(&mut self, bytes: u64, align: u64) -> Result<u64, OutOfMemory> {
         let at = self.free.take(bytes, align, LOW, self.end);
-        let at = at.ok_or(OutOfMemory {
-            wanted: bytes,
-            used: self.used,
-        })?;
-        self.used += bytes;
-        Ok(at)
+        at.ok_or_else(|| self.lacking(bytes))
     }
 
     /// A zeroed page below 1 MiB, where a CPU can start; `None` if there is no RAM.

@@ -74,7 +74,7 @@ fn prepare(info: BootInfo, features: Features) -> Result<&'static mut Boot, OutO
     free.remove(Range::sized(0, PAGE));
     free.remove(image.boot);
     free.remove(physical(image.data));
-    let mut memory = BootMemory::new(free);
+    let mut memory = BootMemory::new(free, ram_bytes);
 
     let mapper = Mapper::new(&mut memory, features.huge_pages)?;
     mapper.kernel(&mut memory, &image, &writable, module)?;
@@ -86,7 +86,7 @@ fn prepare(info: BootInfo, features: Features) -> Result<&'static mut Boot, OutO
     let boot = memory.value(Boot {
         info,
         features,
-        memory: BootMemory::new(RangeSet::new()),
+        memory: BootMemory::default(),
         mapped,
         ram_bytes,
         mapper,

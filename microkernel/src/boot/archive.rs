@@ -1,8 +1,8 @@
-//! The boot module: is there one, is it whole, and where are the kernel's symbols in it?
+//! The boot module: is there one, is it whole, and what in it is the kernel's?
 
 use crate::arch::direct::module_bytes;
-use crate::fatal::{refuse, set_symbols};
-use ipc::bootfs::{ALIGNMENT, Bootfs, KERNEL_SYMBOLS, SIZE_MAX};
+use crate::fatal::{refuse, set_archive};
+use ipc::bootfs::{ALIGNMENT, Bootfs, NEEDS, SIZE_MAX, SYSTEM};
 use kcore::base::addr::{Frame, PhysAddr};
 use kcore::boot::memory::{Range, RangeSet};
 
@@ -10,35 +10,50 @@ use kcore::boot::memory::{Range, RangeSet};
 #[derive(Clone, Copy, Debug)]
 pub struct Module {
     range: Range,
+    /// Bytes of memory that the programs in it are promised together.
+    pub needs: u64,
 }
 
 /// Checks the module that the loader gave, and lets panics use its symbols.
 pub fn find(given: Option<Range>, mapped: &RangeSet) -> Module {
     let Some(range) = given else {
-        refuse(format_args!("no boot archive was given (-initrd)"));
+        refuse(format_args!("no bootfs was given (-initrd)"));
     };
     if !range.start.is_multiple_of(ALIGNMENT as u64) {
-        refuse(format_args!("the boot archive does not begin on a page"));
+        refuse(format_args!("bootfs does not begin on a page"));
     }
     if range.bytes() > SIZE_MAX as u64 {
+        let bytes = range.bytes();
         refuse(format_args!(
-            "the boot archive is too large: {} bytes of at most {SIZE_MAX}",
-            range.bytes()
+            "bootfs is too large: {bytes} bytes of at most {SIZE_MAX}"
         ));
     }
     if !mapped.contains(range.outer_pages()) {
-        refuse(format_args!("the boot archive lies out of reach"));
+        refuse(format_args!("bootfs lies out of reach"));
     }
-    let module = Module { range };
-    match Bootfs::parse(module.bytes()) {
-        Ok(archive) => {
-            if let Some(symbols) = archive.find(KERNEL_SYMBOLS) {
-                set_symbols(symbols.data);
-            }
+    let archive = Bootfs::parse(module_bytes(range))
+        .unwrap_or_else(|error| refuse(format_args!("bootfs: {error}")));
+    set_archive(archive);
+    for name in [SYSTEM, NEEDS] {
+        match archive.find(name).map(|file| file.verify()) {
+            Some(Ok(())) => {}
+            Some(Err(error)) => refuse(format_args!("bootfs: {name}: {error}")),
+            None => refuse(format_args!("bootfs: it has no file named {name}")),
         }
-        Err(error) => refuse(format_args!("boot archive: {error}")),
     }
-    module
+    let kib = archive.find(NEEDS).and_then(|file| number(file.data));
+    match kib {
+        Some(kib) => Module {
+            range,
+            needs: u64::from(kib) << 10,
+        },
+        None => refuse(format_args!("bootfs: {NEEDS} holds no number")),
+    }
+}
+
+/// A decimal number.
+fn number(text: &[u8]) -> Option<u32> {
+    core::str::from_utf8(text).ok()?.trim_ascii().parse().ok()
 }
 
 impl Module {

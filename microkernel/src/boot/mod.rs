@@ -33,6 +33,7 @@ fn run(boot: &'static mut Boot) -> Result<&'static PerCpu, OutOfMemory> {
     let has = |word: &str| command_line.split(' ').any(|part| part == word);
     let messages = log::start(&mut boot.memory, has("verbose"))?;
     let module = archive::find(boot.info.module, &boot.mapped);
+    boot.memory.promise(module.needs)?;
     let machine = find::machine(boot)?;
     let cpus = cpus::start(boot, machine)?;
     let mebibytes = boot.ram_bytes.div_ceil(1 << 20);
@@ -56,6 +57,6 @@ fn run(boot: &'static mut Boot) -> Result<&'static PerCpu, OutOfMemory> {
 #[inline(never)]
 fn load_init(kernel: &Kernel<Machine>, cpu: CpuId, module: Module) {
     if let Err(failure) = kernel.start_init(kernel.cpu(cpu), module.base(), module.bytes()) {
-        refuse(format_args!("{failure}"));
+        refuse(format_args!("bootfs: {failure}"));
     }
 }

@@ -173,6 +173,7 @@ fn driver(memory: &mut BootMemory, cpus: u8) -> Result<(Frame, Driver), OutOfMem
 fn frames(mut memory: BootMemory, highest: u64, cpu: &Cpu) -> Result<(Frames, u64), OutOfMemory> {
     let words = memory.slice((highest / PAGE_SIZE) as usize, |_| 0)?;
     let bits = memory.slice(Frames::bits_needed(words.len() as u32), |_| 0)?;
+    memory.keep_promise()?;
     let frames = Frames::new(words, bits);
     let free = memory.into_free();
     for range in free.ranges() {

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use ipc::bootfs;
+use ipc::proto::system::{Start, SystemConfig};
 
 use crate::workspace::Workspace;
 use archive::Archive;
@@ -53,6 +54,7 @@ pub fn build(workspace: &Workspace) -> Result<Image> {
     fs::create_dir_all(&out)?;
     let mut archive = Archive::default();
     archive.add(bootfs::SYSTEM, &postcard::to_stdvec(&config)?);
+    archive.add(bootfs::NEEDS, memory_needed(&config).to_string().as_bytes());
     let kernel_elf = add(&mut archive, bootfs::KERNEL, &kernel, &out)?;
     archive.add(
         bootfs::KERNEL_SYMBOLS,
@@ -77,6 +79,15 @@ pub fn build(workspace: &Workspace) -> Result<Image> {
         kernel: kernel_path,
         bootfs: Some(bootfs_path),
     })
+}
+
+/// Memory that a machine must have for programs, in KiB: for those that start with it, and one that is started later.
+fn memory_needed(config: &SystemConfig) -> u32 {
+    let kib = |start| {
+        let programs = config.programs.iter().filter(move |p| p.start == start);
+        programs.map(|program| program.memory_kib)
+    };
+    kib(Start::Boot).sum::<u32>() + kib(Start::Demand).max().unwrap_or(0)
 }
 
 /// Adds an executable to the archive without its debug information, and keeps the whole file by its build-id. Returns
