@@ -74,10 +74,13 @@ impl Space {
         self.regions.pop().map(|region| region.memory)
     }
 
-    /// The objects of its regions, for tests.
+    /// Its regions and their objects, for tests.
     #[cfg(test)]
-    pub(crate) fn mapped(&self) -> Vec<Ref<Memory>> {
-        self.regions.iter().map(|region| region.memory).collect()
+    pub(crate) fn mapped(&self) -> Vec<(Pages, Ref<Memory>)> {
+        self.regions
+            .iter()
+            .map(|region| (region.pages, region.memory))
+            .collect()
     }
 
     fn find(&mut self, pages: Pages) -> Option<(usize, &mut Region)> {

@@ -13,9 +13,9 @@ fn steps(most: usize) -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, max_shrink_iters: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 4, max_shrink_iters: 400, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
-    fn whatever_programs_do_the_laws_hold(cpus in 1..=4usize, steps in steps(400)) {
+    fn whatever_programs_do_the_laws_hold(cpus in 1..=4usize, steps in steps(900)) {
         let mut sim = Sim::new(cpus);
         sim.crowd(3);
         for step in steps {

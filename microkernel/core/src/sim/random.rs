@@ -59,8 +59,17 @@ const CALLS: &[(Syscall, usize)] = &[
     (Syscall::profiler_notify, 1),
 ];
 
+/// Calls that are made more often while the thread serves one.
+const ANSWERS: &[Syscall] = &[
+    Syscall::reply,
+    Syscall::reply_receive,
+    Syscall::reply_receive,
+    Syscall::reply_park,
+    Syscall::call,
+];
+
 /// Threads of each program at the start.
-const THREADS: usize = 3;
+const THREADS: usize = 4;
 
 fn pick<T: Copy>(from: &[T], number: u16) -> T {
     from[usize::from(number) % from.len()]
@@ -126,7 +135,7 @@ impl Sim {
                     self.enter(cpu, Entry::Line(line));
                 }
             }
-            8 if call % 16 == 0 && self.cpu(cpu).current().is_some() => {
+            8 if call % 64 == 0 && self.cpu(cpu).current().is_some() => {
                 self.enter(cpu, Entry::Fault(14));
             }
             8..=10 => {
@@ -162,6 +171,12 @@ impl Sim {
             found.then_some(row.0)
         });
         let Some(what) = what else { return };
+        let serves = self.thread(user).served().is_some();
+        let what = if serves && numbers[4] % 2 == 0 {
+            pick(ANSWERS, numbers[4] / 2)
+        } else {
+            what
+        };
         let process = self.kernel.process_of(self.thread(user));
         let grants = process
             .handles
@@ -179,12 +194,20 @@ impl Sim {
                 self.attach(user, slot, chosen, keep, named % 2 == 0);
             }
         }
-        let arguments: Vec<u64> = what
+        let mut arguments: Vec<u64> = what
             .arguments()
             .iter()
             .zip(numbers)
             .map(|(name, number)| self.argument(what, name, number, &grants))
             .collect();
+        if matches!(what, Syscall::unmap | Syscall::protect) && numbers[5] % 4 != 0 {
+            let token = &self.cpu(0).token;
+            let mapped = process.space.lock(token).mapped();
+            if !mapped.is_empty() {
+                let (pages, _) = pick(&mapped, numbers[1]);
+                arguments[..3].copy_from_slice(&[0, pages.address(), pages.count()]);
+            }
+        }
         self.prepare(user, what, &arguments);
     }
 
@@ -251,14 +274,16 @@ impl Sim {
                 all.bits().into()
             }
             ("rights", _) => {
-                let held = pick(grants, number).1.rights;
+                let held = grants
+                    .get(usize::from(number) % (grants.len() + 1))
+                    .map_or(Rights::all(), |(_, grant)| grant.rights);
                 (held & pick(&[Rights::all(), Rights::all() - Rights::RECEIVE], number))
                     .bits()
                     .into()
             }
             ("tag", _) => {
-                let lengths = [0, 0, 16, 2048, 3000];
-                let handles = [0, 0, 0, 1, 2, 9];
+                let lengths = [0, 0, 16, 2048, 0, 0, 0, 3000];
+                let handles = [0, 0, 0, 1, 2, 0, 0, 9];
                 Tag::new(number, pick(&lengths, number), pick(&handles, number / 5)).raw()
             }
             ("priority", _) => u64::from(number % 18),

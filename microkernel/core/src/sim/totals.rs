@@ -173,8 +173,8 @@ impl Sim {
             if parent != u32::MAX {
                 add(counts, Count::Process(parent));
             }
-            for word in process.space.lock(token).mapped() {
-                memory(counts, word.pack());
+            for (_, mapped) in process.space.lock(token).mapped() {
+                memory(counts, mapped.pack());
             }
             for kind in 0..COUNTED {
                 let counted = objects.remove(&(slot, kind)).unwrap_or(0);
