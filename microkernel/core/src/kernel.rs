@@ -6,7 +6,7 @@
 
 use crate::base::addr::Nanos;
 use crate::base::cpu::{Cpu, CpuId};
-use crate::base::lock::{Lock, rank};
+use crate::base::lock::{Lock, Shown, rank};
 use crate::base::pool::Ref;
 use crate::hardware::Hardware;
 use crate::interrupts::Lines;
@@ -36,7 +36,7 @@ pub struct CpuState {
     /// Priority of the current thread, for others to compare; 0 when idle.
     pub priority: AtomicU8,
     /// Threads that are ready here.
-    pub queue: Lock<PriorityQueue, { rank::RUN_QUEUE }>,
+    pub queue: Shown<PriorityQueue, { rank::RUN_QUEUE }>,
     /// Deadlines armed here.
     pub timers: Lock<TimerQueue, { rank::TIMERS }>,
     /// Counts of what it did.
@@ -54,7 +54,7 @@ impl CpuState {
             resched: AtomicBool::new(false),
             slice_over: AtomicBool::new(false),
             priority: AtomicU8::new(0),
-            queue: Lock::new(PriorityQueue::new()),
+            queue: Shown::new(PriorityQueue::new()),
             timers: Lock::new(timers),
             load: CpuLoad::new(),
         }
@@ -115,7 +115,7 @@ pub struct Kernel<H: Hardware + 'static> {
     /// Work that is done in steps.
     pub work: WorkQueue,
     /// Threads that wait for translations to be flushed.
-    pub shootdown: Lock<PriorityQueue, { rank::SHOOTDOWN }>,
+    pub shootdown: Shown<PriorityQueue, { rank::SHOOTDOWN }>,
     /// Bit per idle CPU.
     pub idle: AtomicU64,
     pub(crate) next_pid: AtomicU32,
@@ -169,7 +169,7 @@ impl<H: Hardware> Kernel<H> {
             profiler_watcher: Lock::new(None),
             lines: Lock::new(Lines::new()),
             work,
-            shootdown: Lock::new(PriorityQueue::new()),
+            shootdown: Shown::new(PriorityQueue::new()),
             idle: AtomicU64::new(0),
             next_pid: AtomicU32::new(1),
             next_tid: AtomicU32::new(1),

@@ -3,6 +3,7 @@
 
 use super::cpu::Cpu;
 use core::ops::{Deref, DerefMut};
+use core::sync::atomic::{AtomicU32, Ordering};
 use spin::mutex::TicketMutex;
 
 /// The order in which locks are taken, lowest first.
@@ -94,6 +95,68 @@ impl<T, const RANK: u8> Drop for Guard<'_, T, RANK> {
     }
 }
 
+/// What a value shows of itself to who does not hold its lock.
+pub trait Glance {
+    /// A word; 0 when there is nothing to lock it for.
+    fn glance(&self) -> u32;
+}
+
+/// A [`Lock`] that shows from outside whether there is anything to take it for: a CPU that finds nothing waits for nobody.
+#[derive(Debug)]
+pub struct Shown<T: Glance, const RANK: u8> {
+    lock: Lock<T, RANK>,
+    shown: AtomicU32,
+}
+
+impl<T: Glance, const RANK: u8> Shown<T, RANK> {
+    /// An unlocked lock on a value that shows 0.
+    pub const fn new(value: T) -> Self {
+        Self {
+            lock: Lock::new(value),
+            shown: AtomicU32::new(0),
+        }
+    }
+    /// As [`Lock::lock`].
+    pub fn lock<'a>(&'a self, cpu: &'a Cpu) -> ShownGuard<'a, T, RANK> {
+        ShownGuard {
+            shown: &self.shown,
+            guard: self.lock.lock(cpu),
+        }
+    }
+    /// What the value showed when its lock was last given back. Whoever must not miss a change passes a fence between what he
+    /// announced and this, as whoever makes the change does between giving the lock back and looking for announcements.
+    #[must_use]
+    pub fn glance(&self) -> u32 {
+        self.shown.load(Ordering::Relaxed)
+    }
+}
+
+/// Holds a [`Shown`].
+pub struct ShownGuard<'a, T: Glance, const RANK: u8> {
+    shown: &'a AtomicU32,
+    guard: Guard<'a, T, RANK>,
+}
+
+impl<T: Glance, const RANK: u8> Deref for ShownGuard<'_, T, RANK> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        &self.guard
+    }
+}
+
+impl<T: Glance, const RANK: u8> DerefMut for ShownGuard<'_, T, RANK> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.guard
+    }
+}
+
+impl<T: Glance, const RANK: u8> Drop for ShownGuard<'_, T, RANK> {
+    fn drop(&mut self) {
+        // Still under the lock: what is shown is in the order of the holders.
+        self.shown.store(self.guard.glance(), Ordering::Relaxed);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::cpu::CpuId;
@@ -111,6 +174,25 @@ mod tests {
         assert!(cpu.holds_nothing());
         drop(high.lock(&cpu));
         drop(low.lock(&cpu));
+    }
+
+    #[test]
+    fn a_glance_sees_what_the_last_holder_left() {
+        impl Glance for u32 {
+            fn glance(&self) -> u32 {
+                *self
+            }
+        }
+        let cpu = Cpu::new(CpuId(0));
+        let shown = Shown::<_, 1>::new(0);
+        assert_eq!(shown.glance(), 0);
+        {
+            let mut held = shown.lock(&cpu);
+            *held = 7;
+            assert_eq!(shown.glance(), 0);
+        }
+        assert_eq!(shown.glance(), 7);
+        assert!(cpu.holds_nothing());
     }
 
     #[test]

@@ -15,7 +15,7 @@ use super::bitmap::Bitmap;
 use super::grace::{Epoch, Grace};
 use crate::base::addr::Frame;
 use crate::base::cpu::Cpu;
-use crate::base::lock::{Lock, rank};
+use crate::base::lock::{Glance, Shown, rank};
 
 /// Most frames in a run: 4 MiB. What is longer does not exist, so that taking a run is bounded.
 pub const RUN_MAX: u32 = 1024;
@@ -90,7 +90,14 @@ struct Inner {
 }
 
 /// The frame allocator.
-pub struct Frames(Lock<Inner, { rank::FRAMES }>);
+pub struct Frames(Shown<Inner, { rank::FRAMES }>);
+
+impl Glance for Inner {
+    /// Frames that wait.
+    fn glance(&self) -> u32 {
+        self.usage.waiting
+    }
+}
 
 impl Frames {
     /// Words of 64 bits that [`Frames::new`] needs, besides one of 32 bits a frame.
@@ -111,7 +118,7 @@ impl Frames {
         );
         words.fill(state::RESERVED);
         let free = Bitmap::new(bits, words.len() as u32);
-        Self(Lock::new(Inner {
+        Self(Shown::new(Inner {
             words,
             free,
             usage: Usage::default(),
@@ -199,6 +206,9 @@ impl Frames {
     /// Makes up to `budget` frames free whose epoch has passed, and says how many: if it is all of the budget, there may be
     /// more. While frames wait, it also ends the epoch they wait for; so it need only be called now and then.
     pub fn reclaim(&self, cpu: &Cpu, grace: &Grace, budget: u32) -> u32 {
+        if self.0.glance() == 0 {
+            return 0;
+        }
         let mut inner = self.0.lock(cpu);
         let mut done = 0;
         while done < budget {

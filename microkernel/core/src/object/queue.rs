@@ -2,6 +2,7 @@
 //! memory of its own, and every operation is a few steps.
 
 use super::thread::{PRIORITIES, Thread, ThreadId};
+use crate::base::lock::Glance;
 use crate::base::pool::Pool;
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -12,6 +13,12 @@ pub struct PriorityQueue {
     occupied: u32,
     heads: [u32; PRIORITIES],
     tails: [u32; PRIORITIES],
+}
+
+impl Glance for PriorityQueue {
+    fn glance(&self) -> u32 {
+        self.occupied
+    }
 }
 
 impl PriorityQueue {
@@ -27,8 +34,17 @@ impl PriorityQueue {
 
     /// The highest priority that waits.
     #[must_use]
-    pub fn highest(&self) -> Option<u8> {
-        self.occupied.checked_ilog2().map(|level| level as u8)
+    pub const fn highest(&self) -> Option<u8> {
+        Self::highest_of(self.occupied)
+    }
+
+    /// The highest priority that waited when a queue looked like this from outside its lock.
+    #[must_use]
+    pub const fn highest_of(glance: u32) -> Option<u8> {
+        match glance.checked_ilog2() {
+            Some(level) => Some(level as u8),
+            None => None,
+        }
     }
 
     /// The first thread of the highest priority.

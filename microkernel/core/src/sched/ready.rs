@@ -3,6 +3,7 @@
 use crate::base::cpu::CpuId;
 use crate::hardware::Hardware;
 use crate::kernel::{CpuState, Kernel};
+use crate::object::queue::PriorityQueue;
 use crate::object::thread::{ANY_CPU, State, Thread, ThreadId};
 use core::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst, fence};
 
@@ -13,20 +14,20 @@ impl<H: Hardware> Kernel<H> {
     /// Queues a thread that the caller owns. It may run elsewhere before this returns.
     pub(crate) fn make_ready(&self, cpu: &CpuState, id: ThreadId) {
         let thread = self.thread(id);
-        let target = match thread.pinned.load(Relaxed) {
+        let (priority, pinned) = (thread.priority.load(Relaxed), thread.pinned.load(Relaxed));
+        let target = match pinned {
             ANY_CPU => self.choose(cpu, thread),
             pinned => CpuId(pinned),
         };
         self.enqueue(cpu, id, target, false);
-        let priority = thread.priority.load(Relaxed);
         if target == cpu.token.id() {
             if priority > cpu.priority.load(Relaxed) {
                 cpu.resched.store(true, Relaxed);
             }
             // A CPU that went idle while this one chose may have looked at the queues too early. One that has nothing to run
             // takes the thread itself, and shares what is left at its exit.
-            if thread.pinned.load(Relaxed) == ANY_CPU && cpu.current().is_some() {
-                self.wake_idle(cpu);
+            if pinned == ANY_CPU && cpu.current().is_some() {
+                self.hand_to_idle(cpu, id);
             }
         } else {
             let there = self.cpu(target);
@@ -36,9 +37,9 @@ impl<H: Hardware> Kernel<H> {
                 || priority > there.priority.load(Relaxed)
             {
                 self.hw.kick(target);
-            } else if thread.pinned.load(Relaxed) == ANY_CPU {
+            } else if pinned == ANY_CPU {
                 // It was idle when it was chosen, and found something else meanwhile.
-                self.wake_idle(cpu);
+                self.hand_to_idle(cpu, id);
             }
         }
     }
@@ -82,8 +83,9 @@ impl<H: Hardware> Kernel<H> {
         here
     }
 
-    /// Wakes an idle CPU, if there is one, to take what waits in a queue. False if there is none.
-    fn wake_idle(&self, cpu: &CpuState) -> bool {
+    /// Moves a thread that waits in a queue to an idle CPU, if there is one. It goes into that CPU's queue: so it is seen there even if
+    /// the CPU finds something else to run first. False if no CPU idles.
+    fn hand_to_idle(&self, cpu: &CpuState, id: ThreadId) -> bool {
         // A CPU that goes idle says so before it looks at the queues: it is seen here, or sees what was queued.
         fence(SeqCst);
         let idle = self.idle.load(SeqCst) & !cpu.token.id().bit();
@@ -92,30 +94,39 @@ impl<H: Hardware> Kernel<H> {
         }
         let pick = CpuId(idle.trailing_zeros() as u8);
         if self.idle.fetch_and(!pick.bit(), SeqCst) & pick.bit() != 0 {
+            if self.unqueue(cpu, id) {
+                match self.thread(id).pinned.load(Relaxed) {
+                    ANY_CPU => self.enqueue(cpu, id, pick, false),
+                    _ => self.make_ready(cpu, id),
+                }
+            }
             self.hw.kick(pick);
         }
         true
     }
 
-    /// Wakes an idle CPU for each thread that waits here and may run there. Several may have become ready in one entry
-    /// while this CPU, which takes only one of them, had none.
+    /// Moves threads that wait here and may run elsewhere to idle CPUs. Several may have become ready in one entry while this
+    /// CPU, which takes only one of them, had none.
     pub(crate) fn share(&self, cpu: &CpuState) {
         fence(SeqCst);
         if self.idle.load(SeqCst) & !cpu.token.id().bit() == 0 {
             return;
         }
-        let spare = {
+        let mut spare = heapless::Vec::<ThreadId, LOOK>::new();
+        {
             let queue = cpu.queue.lock(&cpu.token);
-            let threads = core::iter::successors(queue.first(), |&id| {
-                queue.after(&self.pools.threads, id)
-            });
-            threads
-                .take(LOOK)
-                .filter(|&id| self.thread(id).pinned.load(Relaxed) == ANY_CPU)
-                .count()
-        };
-        for _ in 0..spare {
-            if !self.wake_idle(cpu) {
+            let mut at = queue.first();
+            for _ in 0..LOOK {
+                let Some(id) = at else { break };
+                if self.thread(id).pinned.load(Relaxed) == ANY_CPU {
+                    // There are no more than places.
+                    let _ = spare.push(id);
+                }
+                at = queue.after(&self.pools.threads, id);
+            }
+        }
+        for id in spare {
+            if !self.hand_to_idle(cpu, id) {
                 return;
             }
         }
@@ -132,7 +143,7 @@ impl<H: Hardware> Kernel<H> {
         fence(SeqCst);
         let pinned = thread.pinned.load(Relaxed);
         let elsewhere = pinned != ANY_CPU && pinned != cpu.token.id().0;
-        let highest = cpu.queue.lock(&cpu.token).highest();
+        let highest = PriorityQueue::highest_of(cpu.queue.glance());
         if elsewhere || highest.is_some_and(|highest| highest > priority) {
             cpu.resched.store(true, Relaxed);
         }
@@ -170,6 +181,10 @@ impl<H: Hardware> Kernel<H> {
 
     /// Takes the first thread from a queue; to steal, the first of the first few that is not pinned.
     fn take_from(&self, cpu: &CpuState, there: &CpuState, steal: bool) -> Option<ThreadId> {
+        // Most queues are empty most of the time, and many idle CPUs look: none of them waits for another.
+        if there.queue.glance() == 0 {
+            return None;
+        }
         let mut queue = there.queue.lock(&cpu.token);
         let mut at = queue.first()?;
         for _ in 0..LOOK {

@@ -2,6 +2,7 @@
 
 use crate::hardware::Hardware;
 use crate::kernel::{CpuState, Kernel};
+use crate::object::queue::PriorityQueue;
 use crate::profile::{Interrupted, Machine};
 use crate::sched::load::add;
 use core::sync::atomic::Ordering::Relaxed;
@@ -19,14 +20,16 @@ impl<H: Hardware + Machine> Kernel<H> {
         add(&cpu.load.ticks, 1);
         self.reconsider(cpu);
         self.share(cpu);
-        let ready = cpu.queue.lock(&cpu.token).highest();
+        let ready = PriorityQueue::highest_of(cpu.queue.glance());
         if ready.is_some_and(|ready| ready >= cpu.priority.load(Relaxed)) {
             cpu.slice_over.store(true, Relaxed);
             cpu.resched.store(true, Relaxed);
         }
         self.frames.reclaim(&cpu.token, &self.grace, RECLAIM);
         self.work.retry();
-        self.wake_flushed(cpu);
+        if self.shootdown.glance() != 0 {
+            self.wake_flushed(cpu);
+        }
         self.serve_deadlines(cpu);
     }
 }
