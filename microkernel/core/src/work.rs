@@ -2,7 +2,7 @@
 //! idle one goes on until nothing is left that can go on.
 
 use crate::base::cpu::Cpu;
-use crate::base::lock::{Lock, rank};
+use crate::base::lock::{Glance, Shown, rank};
 use crate::hardware::Hardware;
 use crate::kernel::{CpuState, Kernel};
 use core::sync::atomic::{
@@ -46,9 +46,16 @@ struct Ring {
     waited: usize,
 }
 
+impl Glance for Ring {
+    /// Items.
+    fn glance(&self) -> u32 {
+        self.length as u32
+    }
+}
+
 /// The queue of work.
 pub struct WorkQueue {
-    ring: Lock<Ring, { rank::WORK }>,
+    ring: Shown<Ring, { rank::WORK }>,
     /// Whether a step may make progress.
     runnable: AtomicBool,
 }
@@ -58,7 +65,7 @@ impl WorkQueue {
     #[must_use]
     pub const fn new(places: &'static mut [Option<Item>]) -> Self {
         Self {
-            ring: Lock::new(Ring {
+            ring: Shown::new(Ring {
                 places,
                 first: 0,
                 length: 0,
@@ -101,6 +108,13 @@ impl WorkQueue {
     #[must_use]
     pub fn is_runnable(&self) -> bool {
         self.runnable.load(Acquire)
+    }
+
+    /// Time has passed: items that wait are tried again. Without items this waits for nobody.
+    pub fn tick(&self) {
+        if self.ring.glance() != 0 {
+            self.retry();
+        }
     }
 
     /// Something has happened that items may wait for.

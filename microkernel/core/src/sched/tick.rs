@@ -26,7 +26,7 @@ impl<H: Hardware + Machine> Kernel<H> {
             cpu.resched.store(true, Relaxed);
         }
         self.frames.reclaim(&cpu.token, &self.grace, RECLAIM);
-        self.work.retry();
+        self.work.tick();
         if self.shootdown.glance() != 0 {
             self.wake_flushed(cpu);
         }
