@@ -3,6 +3,7 @@
 
 use crate::base::addr::{Frame, UserAddr};
 use crate::base::pool::Ref;
+use crate::base::regs::Reg;
 use crate::calls::{Caller, Stop};
 use crate::hardware::Hardware;
 use crate::kernel::{CpuState, Kernel};
@@ -187,6 +188,8 @@ impl<H: Hardware> Kernel<H> {
                             )
                         });
                     if let Err(error) = mapped {
+                        // Tables that were made for this page alone.
+                        tables.prune(self.hw, page, &mut account);
                         region.phase = Phase::Unmapping(Err(error));
                         return Err(Stop::Restart);
                     }
@@ -326,7 +329,10 @@ impl<H: Hardware> Kernel<H> {
         match region.phase {
             Phase::Whole => region.phase = Phase::Unmapping(Ok(())),
             Phase::Unmapping(_) => {}
-            Phase::Mapping | Phase::Protecting(..) => return Err(Error::Busy.into()),
+            // Whoever is at it, if anyone still is, finds it busy. A call that was given up leaves a region so.
+            Phase::Mapping | Phase::Protecting(..) => {
+                region.phase = Phase::Unmapping(Err(Error::Busy));
+            }
         }
         let mut account = Account::new(self, cpu, slot);
         if !self.unmap_pages(tables, region, &mut account) {
@@ -337,7 +343,7 @@ impl<H: Hardware> Kernel<H> {
         drop(space);
         // Its frames, if this was the last count, wait for a grace period of their own.
         self.release_memory(cpu, memory);
-        self.await_flush(caller, process)
+        self.await_flush(caller, process, Ok(()))
     }
 
     /// One step of changing a region's access.
@@ -378,11 +384,17 @@ impl<H: Hardware> Kernel<H> {
         region.access = access;
         region.phase = Phase::Whole;
         drop(space);
-        self.await_flush(caller, process)
+        self.await_flush(caller, process, Ok(()))
     }
 
-    /// Flushes here, and blocks the caller until every other CPU that has the space loaded has flushed.
-    fn await_flush(&self, caller: &Caller<'_>, process: &Process) -> Result<(), Stop> {
+    /// Flushes here, and blocks the caller until every other CPU that has the space loaded has flushed. Then the call's answer
+    /// is `answer`.
+    pub(crate) fn await_flush(
+        &self,
+        caller: &Caller<'_>,
+        process: &Process,
+        answer: Result<(), Error>,
+    ) -> Result<(), Stop> {
         let cpu = caller.cpu;
         // Its fence is between the changed entries and the look at who may have read them.
         let epoch = self.grace.retire_epoch();
@@ -392,8 +404,10 @@ impl<H: Hardware> Kernel<H> {
         }
         let others = active & !cpu.token.id().bit();
         if others == 0 {
-            return Ok(());
+            return answer.map_err(Stop::from);
         }
+        let status = answer.map_or_else(|error| error as u64, |()| 0);
+        caller.thread.regs.set(Reg::Rax, status);
         self.grace.advance(epoch);
         caller.thread.awaited_epoch.store(epoch.raw(), Relaxed);
         caller.thread.awaited_cpus.store(others, Relaxed);

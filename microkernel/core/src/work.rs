@@ -6,7 +6,8 @@ use crate::base::lock::{Glance, Shown, rank};
 use crate::hardware::Hardware;
 use crate::kernel::{CpuState, Kernel};
 use core::sync::atomic::{
-    AtomicBool, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
+    AtomicBool, AtomicU32, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
+    Ordering::Release, Ordering::SeqCst,
 };
 
 /// A thing to be done, by pool slot. Each slot of each pool is in the queue at most once per kind, so that a queue with
@@ -44,6 +45,8 @@ struct Ring {
     length: usize,
     /// Steps since the last progress.
     waited: usize,
+    /// Events there were before the first of them.
+    seen: u32,
 }
 
 impl Glance for Ring {
@@ -58,6 +61,8 @@ pub struct WorkQueue {
     ring: Shown<Ring, { rank::WORK }>,
     /// Whether a step may make progress.
     runnable: AtomicBool,
+    /// Counts what items may wait for, so that an event during a step is not lost with it.
+    events: AtomicU32,
 }
 
 impl WorkQueue {
@@ -70,8 +75,10 @@ impl WorkQueue {
                 first: 0,
                 length: 0,
                 waited: 0,
+                seen: 0,
             }),
             runnable: AtomicBool::new(false),
+            events: AtomicU32::new(0),
         }
     }
 
@@ -119,10 +126,12 @@ impl WorkQueue {
 
     /// Something has happened that items may wait for.
     pub fn retry(&self) {
-        self.runnable.store(true, Relaxed);
+        self.events.fetch_add(1, SeqCst);
+        self.runnable.store(true, SeqCst);
     }
 
-    fn pop(&self, cpu: &Cpu) -> Option<Item> {
+    /// The first item, and the events there were before its step.
+    fn pop(&self, cpu: &Cpu) -> Option<(Item, u32)> {
         let mut ring = self.ring.lock(cpu);
         if ring.length == 0 {
             self.runnable.store(false, Relaxed);
@@ -131,23 +140,31 @@ impl WorkQueue {
         let first = ring.first;
         ring.first = (first + 1) % ring.places.len();
         ring.length -= 1;
-        ring.places[first].take()
+        let item = ring.places[first].take()?;
+        Some((item, self.events.load(SeqCst)))
     }
 
-    fn put_back(&self, cpu: &Cpu, item: Item, progress: Progress) {
+    fn put_back(&self, cpu: &Cpu, item: Item, progress: Progress, before: u32) {
         let mut ring = self.ring.lock(cpu);
         let place = (ring.first + ring.length) % ring.places.len();
         ring.places[place] = Some(item);
         ring.length += 1;
-        ring.waited = if progress == Progress::Wait {
-            ring.waited + 1
-        } else {
-            0
-        };
-        if ring.waited >= ring.length {
-            // All of them wait. A retry that came just now is not lost for long: each tick is one.
+        if progress == Progress::Again {
             ring.waited = 0;
-            self.runnable.store(false, Relaxed);
+            self.runnable.store(true, Release);
+            return;
+        }
+        if ring.waited == 0 {
+            ring.seen = before;
+        }
+        ring.waited += 1;
+        if ring.waited >= ring.length {
+            // All of them wait, unless something has happened since the first of them was tried.
+            ring.waited = 0;
+            self.runnable.store(false, SeqCst);
+            if self.events.load(SeqCst) != ring.seen {
+                self.runnable.store(true, SeqCst);
+            }
         }
     }
 }
@@ -155,7 +172,7 @@ impl WorkQueue {
 impl<H: Hardware> Kernel<H> {
     /// Does one step of the first item.
     pub(crate) fn work_step(&self, cpu: &CpuState) {
-        let Some(item) = self.work.pop(&cpu.token) else {
+        let Some((item, before)) = self.work.pop(&cpu.token) else {
             return;
         };
         let progress = match item {
@@ -167,7 +184,7 @@ impl<H: Hardware> Kernel<H> {
             Item::Memory(slot) => self.free_memory_step(cpu, slot),
         };
         if progress != Progress::Done {
-            self.work.put_back(&cpu.token, item, progress);
+            self.work.put_back(&cpu.token, item, progress, before);
         }
     }
 

@@ -75,7 +75,8 @@ impl<H: Hardware> Kernel<H> {
         pages: u64,
         contiguous: u64,
     ) -> Result<(Handle,), Stop> {
-        let (slot, _hold) = self.target(caller, process, Rights::MANAGE)?;
+        let target = self.target(caller, process, Rights::MANAGE);
+        let (slot, _hold) = target.inspect_err(|_| self.give_up_filling(caller))?;
         let memory = match caller.thread.filling() {
             Some(memory) => memory,
             None => {
@@ -101,8 +102,7 @@ impl<H: Hardware> Kernel<H> {
         match step {
             Err(Stop::Restart) => Err(Stop::Restart),
             Err(stop) => {
-                caller.thread.filling.store(0, Relaxed);
-                self.release_memory(caller.cpu, memory);
+                self.give_up_filling(caller);
                 Err(stop)
             }
             Ok(()) => {
@@ -112,10 +112,21 @@ impl<H: Hardware> Kernel<H> {
         }
     }
 
+    /// Lets go of the object that the caller is filling, if there is one: the call will not be made again.
+    fn give_up_filling(&self, caller: &Caller<'_>) {
+        if let Some(memory) = Ref::unpack(caller.thread.filling.swap(0, Relaxed)) {
+            self.release_memory(caller.cpu, memory);
+        }
+    }
+
     /// Adds some zeroed pages to an object being made.
     fn fill(&self, caller: &Caller<'_>, reference: Ref<Memory>) -> Result<(), Stop> {
         let memory = self.memory(reference);
-        let mut account = Account::new(self, caller.cpu, memory.payer.load(Relaxed));
+        let payer = memory.payer.load(Relaxed);
+        if self.process(payer).is_dead() {
+            return Err(Error::PeerDied.into());
+        }
+        let mut account = Account::new(self, caller.cpu, payer);
         for _ in 0..STEP {
             let frame = account.take_page()?;
             let mut pages = memory.pages.lock(&caller.cpu.token);
@@ -139,6 +150,9 @@ impl<H: Hardware> Kernel<H> {
     fn fill_run(&self, caller: &Caller<'_>, reference: Ref<Memory>) -> Result<(), Stop> {
         let memory = self.memory(reference);
         let payer = self.process(memory.payer.load(Relaxed));
+        if payer.is_dead() {
+            return Err(Error::PeerDied.into());
+        }
         let mut pages = memory.pages.lock(&caller.cpu.token);
         let count = u32::try_from(pages.count).map_err(|_| Error::OutOfMemory)?;
         let cursor = caller.thread.cursor.load(Relaxed);
@@ -275,17 +289,20 @@ impl<H: Hardware> Kernel<H> {
         let Object::Memory(reference) = hold.object() else {
             return Err(Error::WrongType.into());
         };
-        self.map_step(
-            caller.cpu,
-            slot,
-            &Mapping {
-                pages,
-                memory: reference,
-                first,
-                allowed: hold.rights(),
-                access,
-            },
-        )
+        let mapping = Mapping {
+            pages,
+            memory: reference,
+            first,
+            allowed: hold.rights(),
+            access,
+        };
+        match self.map_step(caller.cpu, slot, &mapping) {
+            // Pages that were mapped before memory ran out were taken back: as after unmapping, no CPU may go on using them.
+            Err(Stop::Error(error @ (Error::QuotaExceeded | Error::OutOfMemory))) => {
+                self.await_flush(caller, self.process(slot), Err(error))
+            }
+            other => other,
+        }
     }
 
     pub(super) fn unmap(

@@ -27,7 +27,7 @@ impl<H: Hardware> Kernel<H> {
         self.system(caller, system, Rights::SPAWN)?;
         let image = u32::try_from(image).map_err(|_| Error::BadArgument)?;
         let watcher = self.hold(caller, notification, Rights::SIGNAL)?;
-        let Object::Notification(watched) = watcher.object() else {
+        let Object::Notification(notified) = watcher.object() else {
             return Err(Error::WrongType.into());
         };
         let buffer = caller.thread.buffer();
@@ -35,14 +35,12 @@ impl<H: Hardware> Kernel<H> {
         let reference =
             self.create_process(caller.cpu, Some(caller.slot), quota_pages, image, name)?;
         let process = self.process(reference.index());
-        self.retain(
-            caller.cpu,
-            &Grant {
-                object: Object::Notification(watched),
-                rights: Rights::empty(),
-            },
-        );
-        self.watch(caller.cpu, process, (watched, bits));
+        let watched = Grant {
+            object: watcher.object(),
+            rights: Rights::empty(),
+        };
+        self.retain(caller.cpu, &watched);
+        self.watch(caller.cpu, process, (notified, bits));
         process.refs.fetch_add(1, Relaxed);
         let rights = Rights::MANAGE | Rights::INSPECT | Rights::DUPLICATE | Rights::TRANSFER;
         let grant = Grant {
@@ -52,6 +50,11 @@ impl<H: Hardware> Kernel<H> {
         match self.insert(caller.cpu, caller.process, grant) {
             Ok(handle) => Ok((handle,)),
             Err(error) => {
+                // Nobody has heard of it, and nobody hears of its end.
+                let watcher = process.life.lock(&caller.cpu.token).watcher.take();
+                if watcher.is_some() {
+                    self.release(caller.cpu, &watched);
+                }
                 self.begin_death(caller.cpu, reference.index(), ExitReason::Killed, 0, None);
                 self.release(caller.cpu, &grant);
                 Err(error.into())

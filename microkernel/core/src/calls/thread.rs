@@ -57,7 +57,7 @@ impl<H: Hardware> Kernel<H> {
             Err(error) => {
                 let id = ThreadId(reference.index());
                 if self.thread(id).claim_held() {
-                    self.end_thread(caller.cpu, id);
+                    self.unmake_thread(caller.cpu, id);
                 }
                 self.release(caller.cpu, &grant);
                 Err(error.into())

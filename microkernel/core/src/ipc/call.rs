@@ -9,7 +9,7 @@ use crate::hardware::Hardware;
 use crate::kernel::{CpuState, Kernel};
 use crate::object::thread::{ANY_CPU, State, ThreadId};
 use crate::object::{Endpoint, Object};
-use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst, fence};
 use ipc::abi::{Delivery, Error, Handle, Rights, Tag};
 
 impl<H: Hardware> Kernel<H> {
@@ -80,6 +80,16 @@ impl<H: Hardware> Kernel<H> {
             .push(&self.pools.threads, caller.id, priority);
         let raise = Raise::all(&queues.servers, priority);
         self.block(cpu, caller.id, State::Queued, deadline);
+        // Who raised it before it was seen to wait here left the queue to it. It cannot leave the queue without this lock.
+        fence(SeqCst);
+        let raised = thread.priority.load(Relaxed);
+        let raise = if raised > priority && thread.linked.load(Relaxed) {
+            queues.callers.remove(&self.pools.threads, caller.id);
+            queues.callers.push(&self.pools.threads, caller.id, raised);
+            Raise::all(&queues.servers, raised)
+        } else {
+            raise
+        };
         drop(queues);
         self.raise(cpu, raise);
         Err(Stop::Blocked)

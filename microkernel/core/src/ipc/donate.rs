@@ -6,7 +6,7 @@ use crate::hardware::Hardware;
 use crate::kernel::{CpuState, Kernel};
 use crate::object::endpoint::SERVERS_MAX;
 use crate::object::thread::{State, Thread, ThreadId};
-use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst, fence};
 
 /// How far a queued caller's priority reaches.
 pub const DEPTH_MAX: u8 = 8;
@@ -67,8 +67,8 @@ impl<H: Hardware> Kernel<H> {
         self.reconsider(cpu);
     }
 
-    /// Raises threads, one lock at a time. What a thread does may change in between; then the one who changed it has used
-    /// the new priority already, for it is written first.
+    /// Raises threads, one lock at a time. A thread's priority is written before it is looked at: who changes what it does in
+    /// between uses the new one.
     pub(crate) fn raise(&self, cpu: &CpuState, mut raise: Raise) {
         let mut at = 0;
         while let Some(&(id, depth)) = raise.todo.get(at) {
@@ -77,6 +77,8 @@ impl<H: Hardware> Kernel<H> {
             if thread.priority.fetch_max(raise.priority, Relaxed) >= raise.priority {
                 continue;
             }
+            // The partner of the fence in `call`: that one sees the priority, or this one that it waits.
+            fence(SeqCst);
             match thread.status().state() {
                 State::Ready => self.requeue(cpu, id),
                 State::Running => self.note_raised(thread, raise.priority),

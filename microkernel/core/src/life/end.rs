@@ -52,8 +52,21 @@ impl<H: Hardware> Kernel<H> {
         self.work.push(&cpu.token, Item::Process(slot));
     }
 
-    /// Ends a thread that the caller owns and that is in no queue.
+    /// Ends a thread that the caller owns and that is in no queue; with its last thread a process ends.
     pub(crate) fn end_thread(&self, cpu: &CpuState, id: ThreadId) {
+        let slot = self.thread(id).process.load(Relaxed);
+        let none_left = self.retire_thread(cpu, id);
+        if none_left {
+            self.begin_death(cpu, slot, ExitReason::Exited, 0, None);
+        }
+        // The thread's count of its process, which is needed until here.
+        self.uncount(cpu, slot, Counted::Threads);
+        self.work.retry();
+    }
+
+    /// Takes a thread that the caller owns out of its process, and says whether that was the last. The process's count of it is
+    /// the caller's to give back.
+    fn retire_thread(&self, cpu: &CpuState, id: ThreadId) -> bool {
         let thread = self.thread(id);
         let slot = thread.process.load(Relaxed);
         let process = self.process(slot);
@@ -86,9 +99,6 @@ impl<H: Hardware> Kernel<H> {
             life.live -= 1;
             life.live == 0
         };
-        if none_left {
-            self.begin_death(cpu, slot, ExitReason::Exited, 0, None);
-        }
         if let Some(reference) = self.pools.threads.reference(id.0) {
             self.release(
                 cpu,
@@ -98,6 +108,13 @@ impl<H: Hardware> Kernel<H> {
                 },
             );
         }
+        none_left
+    }
+
+    /// Ends a held thread that nobody has heard of. That a process has no other is no reason to end it.
+    pub(crate) fn unmake_thread(&self, cpu: &CpuState, id: ThreadId) {
+        let slot = self.thread(id).process.load(Relaxed);
+        self.retire_thread(cpu, id);
         self.uncount(cpu, slot, Counted::Threads);
         self.work.retry();
     }

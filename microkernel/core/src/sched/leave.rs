@@ -1,11 +1,12 @@
 //! The way out of the kernel: the quiescent point, a step of deferred work, and the choice of what runs next.
 
-use crate::base::regs::SavedRegs;
+use crate::base::regs::{Reg, SavedRegs};
 use crate::hardware::Hardware;
 use crate::kernel::{CpuState, Kernel};
 use crate::object::thread::{State, ThreadId};
 use crate::sched::load::add;
 use core::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst, fence};
+use ipc::abi::Error;
 
 /// What a CPU does after an entry.
 #[derive(Clone, Copy, Debug)]
@@ -188,7 +189,9 @@ impl<H: Hardware> Kernel<H> {
             waiters.remove(&self.pools.threads, id);
             drop(waiters);
             if seen.state() == State::Unmapping && thread.claim(seen) {
-                self.finish(cpu, id, Ok(()));
+                // The answer was known before the wait.
+                let answer = Error::from_raw(thread.regs.get(Reg::Rax)).map_or(Ok(()), Err);
+                self.finish(cpu, id, answer);
             }
         }
     }

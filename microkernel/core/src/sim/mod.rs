@@ -15,8 +15,6 @@ mod run;
 mod totals;
 
 pub use build::Sim;
-
 pub use run::{Outcome, User};
 
-#[cfg(test)]
 mod tests;
