@@ -56,6 +56,8 @@ pub struct Sim {
     pub system: Handle,
     pub profiler: Handle,
     pub root_process: Handle,
+    /// Random threads may wait for ever, and end as soon as any other call comes.
+    pub patient: bool,
     /// Memory and pools as they were when only the first program was there.
     pub baseline: (Usage, [u32; 7]),
 }
@@ -179,6 +181,7 @@ impl Sim {
             system,
             profiler,
             root_process,
+            patient: true,
             baseline: Default::default(),
         };
         for cpu in 0..cpus {

@@ -22,6 +22,7 @@ impl Sim {
             .filter(|&slot| pools.processes.reference(slot).is_some())
             .flat_map(|slot| {
                 let table = self.kernel.process(slot).handles.lock(token);
+                assert!(table.is_at_rest(&pools.chunks), "a handle never arrives");
                 let grants = table.grants(&pools.chunks);
                 grants.into_iter().map(move |grant| (slot, grant.1))
             })

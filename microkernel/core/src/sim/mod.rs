@@ -12,6 +12,7 @@ mod machine;
 mod program;
 mod random;
 mod run;
+mod storm;
 mod totals;
 
 pub use build::Sim;

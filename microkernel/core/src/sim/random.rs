@@ -4,6 +4,7 @@ use super::Sim;
 use super::machine::LINES;
 use super::program::Program;
 use super::run::{Entry, User};
+use crate::base::cpu::{Cpu, CpuId};
 use crate::handles::Grant;
 use ipc::abi::exit::ExitReason;
 use ipc::abi::{Handle, NEVER, ObjectType, Rights, Syscall, Tag};
@@ -171,16 +172,23 @@ impl Sim {
             found.then_some(row.0)
         });
         let Some(what) = what else { return };
+        let ends = matches!(what, Syscall::process_kill | Syscall::thread_exit);
+        if ends && !self.patient && numbers[3] % 32 != 0 {
+            self.prepare(user, Syscall::yield_now, &[]);
+            return;
+        }
         let serves = self.thread(user).served().is_some();
         let what = if serves && numbers[4] % 2 == 0 {
             pick(ANSWERS, numbers[4] / 2)
         } else {
             what
         };
+        // A look from outside: no CPU that is simulated holds what is locked here.
+        let token = &Cpu::new(CpuId(0));
         let process = self.kernel.process_of(self.thread(user));
         let grants = process
             .handles
-            .lock(&self.kernel.cpu(crate::base::cpu::CpuId(0)).token)
+            .lock(token)
             .grants(&self.kernel.pools.chunks);
         for slot in 0..2 {
             let (named, keep) = (numbers[slot], numbers[slot + 2]);
@@ -201,7 +209,6 @@ impl Sim {
             .map(|(name, number)| self.argument(what, name, number, &grants))
             .collect();
         if matches!(what, Syscall::unmap | Syscall::protect) && numbers[5] % 4 != 0 {
-            let token = &self.cpu(0).token;
             let mapped = process.space.lock(token).mapped();
             if !mapped.is_empty() {
                 let (pages, _) = pick(&mapped, numbers[1]);
@@ -254,7 +261,8 @@ impl Sim {
             ("deadline", _) => match number % 5 {
                 0 => 0,
                 1 | 2 => now + u64::from(number) * 10,
-                _ => NEVER,
+                _ if self.patient => NEVER,
+                _ => now + 50_000,
             },
             ("address", _) => address(number),
             ("pages", Syscall::map | Syscall::unmap | Syscall::protect) => {
@@ -296,7 +304,7 @@ impl Sim {
 
     /// Ends everything but the first program, and waits until all is as it was.
     pub fn tear_down(&mut self) {
-        self.machine.play(crate::base::cpu::CpuId(0));
+        self.machine.play(CpuId(0));
         let first = self.kernel.process_of(self.thread(self.root)).pid.as_ptr();
         let cpu = self.cpu(0);
         for slot in 0..self.kernel.pools.processes.len() {
