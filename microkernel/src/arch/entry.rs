@@ -1,7 +1,7 @@
 //! Between the stubs and [`crate::entry`]: what the stubs call, and how the kernel is left.
 
 use super::percpu::{PerCpu, offset};
-use super::{cpu, image};
+use super::{cpu, image, machine};
 use crate::entry;
 use core::arch::global_asm;
 use ipc::abi::layout::USER_END;
@@ -73,8 +73,15 @@ extern "C" fn interrupt_user(cpu: &'static PerCpu, regs: &'static SavedRegs) -> 
 }
 
 extern "C" fn interrupt_kernel(frame: &SavedRegs) -> ! {
-    let vector = frame.get(Reg::Vector);
-    if vector < EXCEPTIONS || !image::is_idle(frame.get(Reg::Rip)) {
+    let (vector, rip) = (frame.get(Reg::Vector), frame.get(Reg::Rip));
+    if vector < EXCEPTIONS || !image::is_idle(rip) {
+        if (image::stubs().start..image::stubs().end).contains(&rip) {
+            // GS may be the user's here. Nothing but the APIC tells which CPU this is.
+            let id = machine::try_machine().map(|machine| machine.local.id());
+            if let Some(cpu) = id.and_then(PerCpu::with_apic_id) {
+                cpu.set_gs();
+            }
+        }
         crate::fatal::exception(frame, "exception in the kernel");
     }
     let cpu = PerCpu::current();

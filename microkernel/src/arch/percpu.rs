@@ -263,6 +263,13 @@ impl PerCpu {
         Some(unsafe { &*me })
     }
 
+    /// The block of the CPU with this APIC id.
+    #[must_use]
+    pub fn with_apic_id(id: u32) -> Option<&'static Self> {
+        let mut blocks = (0..CPUS_MAX as u8).map(CpuId).filter_map(Self::of);
+        blocks.find(|cpu| cpu.apic_id.load(Ordering::Relaxed) == id)
+    }
+
     /// How many CPUs besides this one have come up; the boot CPU always has.
     #[must_use]
     pub fn others_online() -> u32 {

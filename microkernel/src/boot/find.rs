@@ -9,7 +9,7 @@ use crate::arch::percpu::PerCpu;
 use crate::arch::start::Boot;
 use crate::arch::{apic, cpu, power};
 use crate::fatal::refuse;
-use crate::log::{detail, notice};
+use crate::log::detail;
 use core::sync::atomic::Ordering;
 use heapless::Vec;
 use kcore::apic::edge::EdgeLines;
@@ -88,8 +88,8 @@ pub fn machine(boot: &mut Boot) -> Result<&'static Machine, OutOfMemory> {
 /// Says what of the processor is worth knowing.
 fn processor(boot: &Boot) {
     if cpu::needs_isolation(boot.features) {
-        notice(format_args!(
-            "warning: programs can read kernel memory on this processor (Meltdown)"
+        detail(format_args!(
+            "programs can read kernel memory on this processor (Meltdown)"
         ));
     }
     if !boot.features.invariant_tsc {

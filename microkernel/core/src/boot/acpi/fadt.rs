@@ -90,10 +90,9 @@ fn sleep_types(memory: &impl PhysRead, dsdt: Table) -> Option<(u8, u8)> {
         if !memory.read(dsdt.at + u64::from(offset), part) {
             return None;
         }
-        if let Some(found) = part.windows(7).position(|w| w.starts_with(b"\x08_S5_\x12")) {
-            if let Some(types) = package(part.get(found + 6..)?) {
-                return Some(types);
-            }
+        let name = part.windows(7).position(|w| w.starts_with(b"\x08_S5_\x12"));
+        if let Some(types) = name.and_then(|at| package(part.get(at + 6..)?)) {
+            return Some(types);
         }
     }
     None
