@@ -13,6 +13,7 @@ use crate::log::Log;
 use crate::mem::frame_list::FrameList;
 use crate::mem::frames::{Frames, Usage};
 use crate::object::memory::Backing;
+use crate::object::process::Counted;
 use crate::object::{
     Badge, Endpoint, Memory, Notification, Object, Pools, Process, Thread, ThreadId,
 };
@@ -23,6 +24,7 @@ use crate::timers::{TimerQueue, TimerSlot};
 use crate::work::WorkQueue;
 use ipc::abi::{Handle, Rights};
 use std::sync::Mutex;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Slots of each pool.
 pub const PROCESSES: usize = 16;
@@ -159,9 +161,7 @@ impl Sim {
             .create_thread(cpu, slot, start, 31, (buffer, frame.start().0))
             .unwrap();
         let process_state = kernel.process(slot);
-        process_state
-            .refs
-            .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        process_state.refs.fetch_add(1, Relaxed);
         let put = |object, rights| {
             let grant = Grant { object, rights };
             kernel.insert(cpu, process_state, grant).unwrap()
@@ -194,16 +194,18 @@ impl Sim {
         sim
     }
 
-    /// Memory, and slots in use of each pool.
+    /// Memory, and slots in use of each pool; without the first program's handle table, which never shrinks.
     pub fn totals(&self) -> (Usage, [u32; 7]) {
         let (pools, cpu) = (&self.kernel.pools, &self.kernel.cpus[0].token);
+        let first = self.kernel.process_of(self.thread(self.root));
+        let own = first.objects[Counted::Chunks as usize].load(Relaxed);
         let used = [
             pools.processes.usage(cpu).0,
             pools.threads.usage(cpu).0,
             pools.endpoints.usage(cpu).0,
             pools.notifications.usage(cpu).0,
             pools.memory.usage(cpu).0,
-            pools.chunks.usage(cpu).0,
+            pools.chunks.usage(cpu).0 - own,
             pools.badges.usage(cpu).0,
         ];
         (self.kernel.frames.usage(cpu), used)
