@@ -8,7 +8,7 @@ use crate::kernel::Kernel;
 use crate::life::create::Start;
 use crate::object::Object;
 use crate::object::thread::{ANY_CPU, PRIORITIES, State, Thread, ThreadId};
-use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst, fence};
 use ipc::abi::layout::USER_END;
 use ipc::abi::{Error, Handle, NEVER, Rights};
 
@@ -121,6 +121,8 @@ impl<H: Hardware> Kernel<H> {
         thread.pinned.store(pinned, Relaxed);
         let due = self.due_priority(caller.cpu, thread);
         thread.priority.store(due, Relaxed);
+        // The partner of the fence in `enqueue`.
+        fence(SeqCst);
         if id == caller.id {
             self.reconsider(caller.cpu);
         } else if self.unqueue(caller.cpu, id) {

@@ -77,7 +77,7 @@ impl<H: Hardware> Kernel<H> {
             if thread.priority.fetch_max(raise.priority, Relaxed) >= raise.priority {
                 continue;
             }
-            // The partner of the fence in `call`: that one sees the priority, or this one that it waits.
+            // The partner of the fences in `call` and `enqueue`: they see the priority, or this sees the status that they gave.
             fence(SeqCst);
             match thread.status().state() {
                 State::Ready => self.requeue(cpu, id),

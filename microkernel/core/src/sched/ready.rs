@@ -47,10 +47,12 @@ impl<H: Hardware> Kernel<H> {
     /// Puts an owned thread into a CPU's run queue, as `Ready`.
     pub(crate) fn enqueue(&self, cpu: &CpuState, id: ThreadId, target: CpuId, front: bool) {
         let thread = self.thread(id);
-        let priority = thread.priority.load(Relaxed);
         let mut queue = self.cpu(target).queue.lock(&cpu.token);
         thread.queue_cpu.store(target.0, Relaxed);
         thread.publish(State::Ready);
+        // Who raises it writes its priority before he looks at its status: he sees that it is ready, or this sees the priority.
+        fence(SeqCst);
+        let priority = thread.priority.load(Relaxed);
         if front {
             queue.push_front(&self.pools.threads, id, priority);
         } else {

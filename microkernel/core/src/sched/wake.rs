@@ -149,7 +149,12 @@ impl<H: Hardware> Kernel<H> {
             drop(timers);
             if claimed {
                 self.unlink(cpu, ThreadId(item), seen.state());
-                self.finish(cpu, ThreadId(item), Err(Error::TimedOut));
+                // Who sleeps waits for just this.
+                let status = match seen.state() {
+                    State::Sleeping => Ok(()),
+                    _ => Err(Error::TimedOut),
+                };
+                self.finish(cpu, ThreadId(item), status);
             }
         }
         if let Some(next) = cpu.timers.lock(&cpu.token).next() {

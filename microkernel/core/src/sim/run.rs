@@ -70,6 +70,13 @@ impl Sim {
         self.check();
     }
 
+    /// A tick, and no look at the laws after it.
+    pub fn tick(&mut self, index: usize) {
+        self.machine.play(CpuId(index as u8));
+        self.kernel.tick(self.cpu(index), &self.interrupted(index));
+        self.leave(index);
+    }
+
     /// The way out of the kernel.
     pub fn leave(&mut self, index: usize) {
         self.machine.play(CpuId(index as u8));

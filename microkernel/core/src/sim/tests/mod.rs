@@ -1,10 +1,13 @@
 //! Directed tests: each says one thing that programs may rely on.
 
 mod badges;
+mod bits;
 mod carry;
 mod donation;
 mod meet;
 mod park;
+mod schedule;
+mod space;
 
 use super::Sim;
 use super::program::{Program, handle};

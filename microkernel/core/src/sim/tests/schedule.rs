@@ -1,0 +1,249 @@
+//! Who runs, where, and for how long.
+
+use super::*;
+use crate::hardware::Hardware;
+use crate::sched::leave::Next;
+use crate::sim::run::Entry;
+
+/// Threads of one program with these priorities, and the first program asleep.
+fn threads(sim: &mut Sim, priorities: &[u64]) -> Vec<(User, Handle)> {
+    let root = sim.root;
+    let program = sim.program(100);
+    let made: Vec<_> = priorities
+        .iter()
+        .map(|&priority| {
+            let (user, thread) = sim.held(program);
+            let set = [raw(thread), priority, u64::MAX];
+            sim.issue(root, Syscall::thread_set, &set).results();
+            (user, thread)
+        })
+        .collect();
+    for (_, thread) in &made {
+        sim.issue(root, Syscall::thread_start, &[raw(*thread)])
+            .results();
+    }
+    made
+}
+
+fn asleep(sim: &mut Sim) {
+    let root = sim.root;
+    assert_eq!(
+        sim.issue(root, Syscall::sleep, &[1 << 50]),
+        Outcome::Blocked
+    );
+}
+
+#[test]
+fn the_highest_runs_and_equals_take_turns() {
+    let mut sim = Sim::new(1);
+    let made = threads(&mut sim, &[5, 9, 9, 1]);
+    asleep(&mut sim);
+    let mut ran = Vec::new();
+    for _ in 0..4 {
+        ran.push(
+            made.iter()
+                .position(|(user, _)| sim.runs_on(*user).is_some())
+                .unwrap(),
+        );
+        sim.ticks(1);
+    }
+    assert!(ran == [1, 2, 1, 2] || ran == [2, 1, 2, 1], "{ran:?}");
+    sim.tear_down();
+}
+
+#[test]
+fn yielding_lets_an_equal_run_and_nobody_below() {
+    let mut sim = Sim::new(1);
+    let made = threads(&mut sim, &[9, 9, 5]);
+    asleep(&mut sim);
+    let first = made
+        .iter()
+        .find(|(user, _)| sim.runs_on(*user).is_some())
+        .unwrap()
+        .0;
+    sim.step(first, Syscall::yield_now, &[]);
+    let second = made
+        .iter()
+        .find(|(user, _)| sim.runs_on(*user).is_some())
+        .unwrap()
+        .0;
+    assert!(first != second && second != made[2].0);
+    sim.step(second, Syscall::yield_now, &[]);
+    assert_eq!(sim.runs_on(first), Some(0));
+    // Alone at its priority it goes on.
+    sim.step(first, Syscall::sleep, &[1 << 60]);
+    sim.step(second, Syscall::yield_now, &[]);
+    assert_eq!(sim.runs_on(second), Some(0));
+    sim.tear_down();
+}
+
+/// Several threads that one entry makes ready spread over the idle CPUs at once, without a tick.
+#[test]
+fn what_wakes_together_spreads_at_once() {
+    let mut sim = Sim::new(4);
+    let made = threads(&mut sim, &[5, 5, 5, 5]);
+    asleep(&mut sim);
+    let deadline = sim.machine.now().0 + 1_000_000;
+    for (user, _) in &made {
+        assert_eq!(
+            sim.issue(*user, Syscall::sleep, &[deadline]),
+            Outcome::Blocked
+        );
+    }
+    assert!(sim.next.iter().all(|next| matches!(next, Next::Idle)));
+    // One CPU comes first, and finds the deadlines of all that slept there.
+    sim.machine.advance(1_000_000);
+    sim.settle();
+    for (user, _) in made {
+        assert!(sim.runs_on(user).is_some());
+    }
+    sim.tear_down();
+}
+
+#[test]
+fn a_pinned_thread_runs_there_and_nowhere_else() {
+    let mut sim = Sim::new(2);
+    let made = threads(&mut sim, &[9, 9]);
+    let root = sim.root;
+    for (_, thread) in &made {
+        let pin = [raw(*thread), 9, 1];
+        sim.issue(root, Syscall::thread_set, &pin).results();
+    }
+    asleep(&mut sim);
+    let mut seen = [false; 2];
+    for _ in 0..4 {
+        assert!(sim.cpu(0).current().is_none(), "CPU 0 has nothing to run");
+        for (index, (user, _)) in made.iter().enumerate() {
+            seen[index] |= sim.runs_on(*user) == Some(1);
+        }
+        sim.ticks(1);
+    }
+    assert_eq!(seen, [true, true]);
+    // One unpins itself, and the idle CPU takes one of them.
+    let current = made
+        .iter()
+        .find(|(user, _)| sim.runs_on(*user) == Some(1))
+        .unwrap()
+        .0;
+    sim.issue(current, Syscall::thread_set, &[0, 9, u64::MAX])
+        .results();
+    sim.ticks(1);
+    assert!(sim.cpu(0).current().is_some());
+    sim.tear_down();
+}
+
+/// A thread that pins itself elsewhere goes there; one that is pinned while it runs goes when its CPU hears of it.
+#[test]
+fn a_running_thread_moves_to_its_pin() {
+    let mut sim = Sim::new(2);
+    let made = threads(&mut sim, &[9]);
+    let (user, thread) = made[0];
+    let root = sim.root;
+    for cpu in [0, 1, 0] {
+        sim.issue(root, Syscall::thread_set, &[raw(thread), 31, cpu])
+            .results();
+        sim.ticks(2);
+        let on = sim.schedule(user) as u64;
+        assert_eq!(on, cpu);
+    }
+    let other = 1 - sim.schedule(user);
+    sim.issue(user, Syscall::thread_set, &[0, 31, other as u64])
+        .results();
+    assert_eq!(sim.schedule(user), other);
+    sim.tear_down();
+}
+
+#[test]
+fn an_idle_cpu_steals_what_waits_elsewhere() {
+    let mut sim = Sim::new(2);
+    let made = threads(&mut sim, &[9, 9]);
+    asleep(&mut sim);
+    let on: Vec<_> = made
+        .iter()
+        .map(|(user, _)| sim.runs_on(*user).unwrap())
+        .collect();
+    assert_ne!(on[0], on[1]);
+    // A third becomes ready on a busy CPU; it runs as soon as the other one has nothing to do.
+    let third = threads_of(&mut sim, 9);
+    assert_eq!(sim.state(third), State::Ready);
+    sim.step(made[1].0, Syscall::sleep, &[1 << 60]);
+    assert_eq!(sim.runs_on(third), Some(on[1]));
+    sim.tear_down();
+}
+
+/// One more thread, made while the first program is awake for it.
+fn threads_of(sim: &mut Sim, priority: u64) -> User {
+    sim.machine.advance(1 << 50);
+    sim.settle();
+    let made = threads(sim, &[priority])[0].0;
+    let root = sim.root;
+    assert_eq!(
+        sim.issue(root, Syscall::sleep, &[1 << 51]),
+        Outcome::Blocked
+    );
+    made
+}
+
+#[test]
+fn who_is_above_runs_at_once() {
+    let mut sim = Sim::new(1);
+    let made = threads(&mut sim, &[5, 9]);
+    let (low, high) = (made[0].0, made[1].0);
+    asleep(&mut sim);
+    let deadline = sim.machine.now().0 + 1000;
+    sim.step(high, Syscall::sleep, &[deadline]);
+    assert_eq!(sim.runs_on(low), Some(0));
+    sim.machine.advance(1000);
+    sim.deliver(0);
+    assert_eq!(sim.runs_on(high), Some(0));
+    // It lowers itself below the other, which goes on at once.
+    sim.step(high, Syscall::thread_set, &[0, 3, u64::MAX]);
+    assert_eq!(sim.runs_on(low), Some(0));
+    sim.enter(0, Entry::Tick);
+    assert_eq!(sim.runs_on(low), Some(0));
+    sim.tear_down();
+}
+
+#[test]
+fn nobody_gives_more_than_it_has() {
+    let mut sim = Sim::new(2);
+    let made = threads(&mut sim, &[5]);
+    let user = made[0].0;
+    let refused = [[0, 6, u64::MAX], [0, 32, u64::MAX], [0, 5, 2]];
+    asleep(&mut sim);
+    for set in refused {
+        assert_eq!(
+            sim.issue(user, Syscall::thread_set, &set).error(),
+            Error::BadArgument
+        );
+    }
+    sim.issue(user, Syscall::thread_set, &[0, 4, u64::MAX])
+        .results();
+    let back = sim.issue(user, Syscall::thread_set, &[0, 5, u64::MAX]);
+    assert_eq!(back.error(), Error::BadArgument);
+    sim.tear_down();
+}
+
+#[test]
+fn sleep_ends_at_its_time() {
+    let mut sim = Sim::new(2);
+    let user = threads(&mut sim, &[5])[0].0;
+    asleep(&mut sim);
+    assert_eq!(
+        sim.issue(user, Syscall::sleep, &[NEVER]).error(),
+        Error::BadArgument
+    );
+    sim.issue(user, Syscall::sleep, &[0]).results();
+    let deadline = sim.machine.now().0 + 100;
+    assert_eq!(
+        sim.issue(user, Syscall::sleep, &[deadline]),
+        Outcome::Blocked
+    );
+    sim.machine.advance(99);
+    sim.settle();
+    assert_eq!(sim.outcome(user), Outcome::Blocked);
+    sim.machine.advance(1);
+    sim.settle();
+    sim.outcome(user).results();
+    sim.tear_down();
+}
