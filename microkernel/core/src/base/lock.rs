@@ -176,13 +176,14 @@ mod tests {
         drop(low.lock(&cpu));
     }
 
+    impl Glance for u32 {
+        fn glance(&self) -> u32 {
+            *self
+        }
+    }
+
     #[test]
     fn a_glance_sees_what_the_last_holder_left() {
-        impl Glance for u32 {
-            fn glance(&self) -> u32 {
-                *self
-            }
-        }
         let cpu = Cpu::new(CpuId(0));
         let shown = Shown::<_, 1>::new(0);
         assert_eq!(shown.glance(), 0);
