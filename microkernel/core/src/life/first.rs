@@ -82,7 +82,12 @@ impl<H: Hardware> Kernel<H> {
         name[..NAME.len()].copy_from_slice(NAME.as_bytes());
         let name = zerocopy::transmute!(name);
         let quota = u64::from(self.frames.usage(&cpu.token).free);
-        let process = self.create_process(cpu, None, quota, 0, name)?;
+        // Images are numbered as init does: by their place in the archive, from 1.
+        let image = archive
+            .files()
+            .position(|other| other.name == FILE)
+            .map_or(0, |place| place as u32 + 1);
+        let process = self.create_process(cpu, None, quota, image, name)?;
         let slot = process.index();
 
         let pages = (module.len() as u64).div_ceil(PAGE_SIZE);
