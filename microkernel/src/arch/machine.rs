@@ -249,7 +249,11 @@ impl Hardware for Machine {
             return;
         }
         let edge = !self.madt.wiring(line).level;
-        match if edge { self.edges.let_go(line) } else { LetGo::Unmask } {
+        match if edge {
+            self.edges.let_go(line)
+        } else {
+            LetGo::Unmask
+        } {
             LetGo::Nothing => {}
             LetGo::Unmask => self.route(line),
             LetGo::Raise => {

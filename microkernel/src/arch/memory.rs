@@ -23,7 +23,10 @@ impl core::fmt::Display for OutOfMemory {
         const MIB: u64 = 1 << 20;
         /// What a PC's firmware keeps of the memory that it was given.
         const FIRMWARE: u64 = 512 << 10;
-        let (ram, needed) = (self.ram.div_ceil(MIB), (self.needed + FIRMWARE).div_ceil(MIB));
+        let (ram, needed) = (
+            self.ram.div_ceil(MIB),
+            (self.needed + FIRMWARE).div_ceil(MIB),
+        );
         write!(
             f,
             "not enough memory: {ram} MiB, and at least {needed} MiB are needed"
