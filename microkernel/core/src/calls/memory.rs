@@ -272,6 +272,7 @@ impl<H: Hardware> Kernel<H> {
         Ok((pages.count, base))
     }
 
+    #[expect(clippy::too_many_arguments, reason = "the system call has them")]
     pub(super) fn map(
         &self,
         caller: &Caller<'_>,

@@ -121,10 +121,8 @@ impl<H: Hardware> Kernel<H> {
                         .map_or(0, |there| there.load.since.load(Relaxed));
                     ticks += self.hw.tsc().0.saturating_sub(since);
                 }
-                other if state != ThreadState::Running => {
-                    if state != ThreadState::Ready {
-                        state = other.public();
-                    }
+                other if !matches!(state, ThreadState::Running | ThreadState::Ready) => {
+                    state = other.public();
                 }
                 _ => {}
             }

@@ -53,11 +53,9 @@ pub struct Sim {
     pub kernel: Kernel<Machine>,
     pub machine: &'static Machine,
     pub next: Vec<Next>,
-    /// The first program's thread, and its handles to the system, the profiler, its process and itself.
+    /// The first program's thread, and its handle to the system.
     pub root: User,
     pub system: Handle,
-    pub profiler: Handle,
-    pub root_process: Handle,
     /// Random threads may wait for ever, and end as soon as any other call comes.
     pub patient: bool,
     /// Memory and pools as they were when only the first program was there.
@@ -167,8 +165,8 @@ impl Sim {
             kernel.insert(cpu, process_state, grant).unwrap()
         };
         let system = put(Object::System, Rights::all() - Rights::MANAGE);
-        let profiler = put(Object::Profiler, Rights::MANAGE);
-        let root_process = put(Object::Process(process), OWN);
+        put(Object::Profiler, Rights::MANAGE);
+        put(Object::Process(process), OWN);
         put(Object::Thread(thread), OWN);
         let id = ThreadId(thread.index());
         assert!(kernel.thread(id).claim_held());
@@ -179,8 +177,6 @@ impl Sim {
             machine,
             root: User(id),
             system,
-            profiler,
-            root_process,
             patient: true,
             baseline: Default::default(),
         };

@@ -15,7 +15,6 @@ mod run;
 mod storm;
 mod totals;
 
-pub use build::Sim;
-pub use run::{Outcome, User};
+use build::Sim;
 
 mod tests;

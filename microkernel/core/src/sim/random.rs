@@ -136,7 +136,7 @@ impl Sim {
                     self.enter(cpu, Entry::Line(line));
                 }
             }
-            8 if call % 64 == 0 && self.cpu(cpu).current().is_some() => {
+            8 if call.is_multiple_of(64) && self.cpu(cpu).current().is_some() => {
                 self.enter(cpu, Entry::Fault(14));
             }
             8..=10 => {
@@ -173,12 +173,12 @@ impl Sim {
         });
         let Some(what) = what else { return };
         let ends = matches!(what, Syscall::process_kill | Syscall::thread_exit);
-        if ends && !self.patient && numbers[3] % 32 != 0 {
+        if ends && !self.patient && !numbers[3].is_multiple_of(32) {
             self.prepare(user, Syscall::yield_now, &[]);
             return;
         }
         let serves = self.thread(user).served().is_some();
-        let what = if serves && numbers[4] % 2 == 0 {
+        let what = if serves && numbers[4].is_multiple_of(2) {
             pick(ANSWERS, numbers[4] / 2)
         } else {
             what
@@ -193,13 +193,13 @@ impl Sim {
         for slot in 0..2 {
             let (named, keep) = (numbers[slot], numbers[slot + 2]);
             if !grants.is_empty() {
-                let keep = if keep % 3 == 0 {
+                let keep = if keep.is_multiple_of(3) {
                     Rights::from_bits_truncate(u32::from(keep))
                 } else {
                     Rights::all()
                 };
                 let (chosen, _) = pick(&grants, named);
-                self.attach(user, slot, chosen, keep, named % 2 == 0);
+                self.attach(user, slot, chosen, keep, named.is_multiple_of(2));
             }
         }
         let mut arguments: Vec<u64> = what
@@ -208,7 +208,7 @@ impl Sim {
             .zip(numbers)
             .map(|(name, number)| self.argument(what, name, number, &grants))
             .collect();
-        if matches!(what, Syscall::unmap | Syscall::protect) && numbers[5] % 4 != 0 {
+        if matches!(what, Syscall::unmap | Syscall::protect) && !numbers[5].is_multiple_of(4) {
             let mapped = process.space.lock(token).mapped();
             if !mapped.is_empty() {
                 let (pages, _) = pick(&mapped, numbers[1]);
@@ -224,7 +224,7 @@ impl Sim {
                 .iter()
                 .filter(|(_, grant)| grant.object.kind() == kind)
                 .collect();
-            if fit.is_empty() || number % 11 == 0 {
+            if fit.is_empty() || number.is_multiple_of(11) {
                 return grants
                     .get(usize::from(number) % (grants.len() + 1))
                     .map_or(0, |(named, _)| named.raw().into());
@@ -233,14 +233,16 @@ impl Sim {
         };
         let now = crate::hardware::Hardware::now(self.machine).0;
         match (name, what) {
-            ("endpoint", Syscall::receive | Syscall::reply_receive) if number % 7 == 0 => 0,
+            ("endpoint", Syscall::receive | Syscall::reply_receive) if number.is_multiple_of(7) => {
+                0
+            }
             ("endpoint", _) => of(ObjectType::Endpoint),
             ("reply", _) => of(ObjectType::Reply),
             ("notification", _) => of(ObjectType::Notification),
-            ("thread", Syscall::bind | Syscall::thread_set) if number % 3 == 0 => 0,
+            ("thread", Syscall::bind | Syscall::thread_set) if number.is_multiple_of(3) => 0,
             ("thread", _) => of(ObjectType::Thread),
             ("process", Syscall::process_kill | Syscall::handle_give) => of(ObjectType::Process),
-            ("process", _) if number % 3 != 0 => 0,
+            ("process", _) if !number.is_multiple_of(3) => 0,
             ("process", _) => of(ObjectType::Process),
             ("memory" | "buffer", _) => of(ObjectType::Memory),
             ("system", _) => of(ObjectType::System),

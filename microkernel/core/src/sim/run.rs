@@ -30,6 +30,8 @@ pub enum Entry {
 pub enum Outcome {
     /// It returned: its error, or its results.
     Returned(Result<[u64; 3], Error>),
+    /// It is to be made again.
+    Restarts,
     /// The thread waits.
     Blocked,
     /// The thread has ended.
@@ -197,6 +199,7 @@ impl Sim {
     pub fn outcome(&self, user: User) -> Outcome {
         let regs = &self.thread(user).regs;
         match self.state(user) {
+            _ if self.restarts(user) => Outcome::Restarts,
             State::Running | State::Ready => Outcome::Returned(match regs.get(Reg::Rax) {
                 0 => Ok([Reg::Rdi, Reg::Rsi, Reg::Rdx].map(|reg| regs.get(reg))),
                 error => Err(Error::from_raw(error).expect("a status is an error number")),

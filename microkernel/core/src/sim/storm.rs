@@ -47,7 +47,7 @@ fn play(sim: &Sim, index: usize, seed: u64, over: &AtomicBool, until: Instant) -
     let mut next = sim.next[index];
     machine.play(id);
     for turn in 1u64.. {
-        if turn % 64 == 0 && (over.load(SeqCst) || Instant::now() > until) {
+        if turn.is_multiple_of(64) && (over.load(SeqCst) || Instant::now() > until) {
             break;
         }
         machine.advance(dice.roll() % 2000);
@@ -56,7 +56,7 @@ fn play(sim: &Sim, index: usize, seed: u64, over: &AtomicBool, until: Instant) -
             kernel.kicked(cpu);
         } else if machine.take_timer(id) {
             kernel.timer(cpu);
-        } else if dice.roll() % 50 == 0 {
+        } else if dice.roll().is_multiple_of(50) {
             let at = Interrupted {
                 rip: 0x40_0000,
                 rsp: 0,
@@ -68,9 +68,9 @@ fn play(sim: &Sim, index: usize, seed: u64, over: &AtomicBool, until: Instant) -
             kernel.tick(cpu, &at);
         } else if let Some(current) = cpu.current() {
             let numbers = dice.numbers();
-            if numbers[0] % 16 == 0 {
+            if numbers[0].is_multiple_of(16) {
                 let page = 0x1e_8000 + u64::from(numbers[1] % 40) * 4096;
-                machine.touch(id, page, numbers[2] % 2 == 0);
+                machine.touch(id, page, numbers[2].is_multiple_of(2));
                 continue;
             }
             sim.random_call(User(current), (dice.roll() % 256) as usize, numbers);

@@ -1,8 +1,10 @@
 //! Directed tests: each says one thing that programs may rely on.
 
+mod authority;
 mod badges;
 mod bits;
 mod carry;
+mod death;
 mod donation;
 mod meet;
 mod park;

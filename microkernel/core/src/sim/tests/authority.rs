@@ -1,0 +1,222 @@
+//! Authority is a handle: no call does anything without the right one.
+
+use super::*;
+use crate::sim::run::Entry;
+use ipc::abi::ObjectType;
+
+/// What the handle arguments of a call must be, by their names in the table.
+fn kind(name: &str, what: Syscall) -> Option<ObjectType> {
+    Some(match name {
+        "endpoint" => ObjectType::Endpoint,
+        "reply" => ObjectType::Reply,
+        "notification" => ObjectType::Notification,
+        "thread" => ObjectType::Thread,
+        "process" => ObjectType::Process,
+        "memory" | "buffer" => ObjectType::Memory,
+        "system" => ObjectType::System,
+        "interrupt" => ObjectType::Interrupt,
+        "ports" => ObjectType::Ports,
+        "profiler" => ObjectType::Profiler,
+        "handle" if what != Syscall::handle_info => return None,
+        _ => return None,
+    })
+}
+
+/// A thread with one handle of each kind that it can have, all without any right, and a place for what is made.
+fn powerless(sim: &mut Sim) -> (User, Vec<(ObjectType, Handle)>) {
+    let (program, user) = sim.alone(60);
+    let root = sim.root;
+    let endpoint = sim.make(root, Syscall::endpoint_create, &[]);
+    let notification = sim.make(root, Syscall::notification_create, &[]);
+    let memory = sim.make(root, Syscall::memory_create, &[0, 1, 0]);
+    let system = sim.system;
+    let ports = sim.make(root, Syscall::ports_create, &[raw(system), 0x60, 8]);
+    let line = [raw(system), 3, raw(notification), 1];
+    let line = sim.make(root, Syscall::interrupt_create, &line);
+    let (_, thread) = sim.held(program);
+    let mut given = Vec::new();
+    for (kind, named) in [
+        (ObjectType::Endpoint, endpoint),
+        (ObjectType::Notification, notification),
+        (ObjectType::Memory, memory),
+        (ObjectType::System, system),
+        (ObjectType::Ports, ports),
+        (ObjectType::Interrupt, line),
+        (ObjectType::Thread, thread),
+        (ObjectType::Process, program.handle),
+    ] {
+        let there = sim.give(program, named, Rights::empty());
+        given.push((kind, there));
+    }
+    (user, given)
+}
+
+/// Each call, with each of its handles in turn naming nothing, something of every other type, or the right thing without a
+/// right: it fails, and says why.
+#[test]
+fn no_call_works_without_its_handle() {
+    let mut sim = Sim::new(2);
+    let (user, given) = powerless(&mut sim);
+    let junk = Handle::new(900, 5);
+    let mut looked = 0;
+    for &what in Syscall::ALL {
+        let Some(needs) = what.arguments().first().and_then(|name| kind(name, what)) else {
+            continue;
+        };
+        let mut tries = vec![(junk, Error::BadHandle)];
+        for &(other, named) in &given {
+            if other != needs {
+                tries.push((named, Error::WrongType));
+            } else if !matches!(what, Syscall::memory_info) {
+                tries.push((named, Error::MissingRight));
+            }
+        }
+        for (named, error) in tries {
+            // The other arguments are of no kind that could be wrong before the handle is.
+            let arguments: Vec<u64> = what
+                .arguments()
+                .iter()
+                .enumerate()
+                .map(|(place, name)| match (place, *name) {
+                    (0, _) => raw(named),
+                    (_, "address") => 0x40_0000,
+                    (_, "pages" | "bytes" | "count") => 1,
+                    (_, "rights") => u64::from(Rights::READ.bits()),
+                    (_, "bits" | "badge") => 1,
+                    (_, other) => given
+                        .iter()
+                        .find(|(kind_of, _)| kind(other, what) == Some(*kind_of))
+                        .map_or(0, |(_, named)| raw(*named)),
+                })
+                .collect();
+            let refused = sim.issue(user, what, &arguments);
+            let Outcome::Returned(Err(got)) = refused else {
+                panic!("{what:?} with {named:?}: {refused:?}");
+            };
+            // A wrong right is seen before a wrong type where the hold is taken with the right.
+            let fits = got == error || (error == Error::WrongType && got == Error::MissingRight);
+            assert!(fits, "{what:?} with {named:?}: {got:?}, not {error:?}");
+            looked += 1;
+        }
+    }
+    assert!(looked > 250, "{looked}");
+    sim.issue(user, Syscall::null, &[]).results();
+    sim.tear_down();
+}
+
+#[test]
+fn numbers_without_a_meaning_are_refused() {
+    let mut sim = Sim::new(2);
+    let root = sim.root;
+    for number in [51, 99, u64::MAX] {
+        let cpu = sim.schedule(root);
+        sim.prepare(root, Syscall::null, &[]);
+        sim.thread(root)
+            .regs
+            .set(crate::base::regs::Reg::Rax, number);
+        sim.enter(cpu, Entry::Syscall);
+        assert_eq!(sim.outcome(root).error(), Error::BadSyscall);
+    }
+    // A handle of more than 32 bits, rights that do not exist.
+    let wide = sim.issue(root, Syscall::handle_close, &[1 << 32]);
+    assert_eq!(wide.error(), Error::BadArgument);
+    let strange = sim.issue(root, Syscall::handle_duplicate, &[0, 1 << 31]);
+    assert_eq!(strange.error(), Error::BadArgument);
+    sim.tear_down();
+}
+
+#[test]
+fn a_handle_that_was_closed_names_nothing_ever_after() {
+    let mut sim = Sim::new(2);
+    let root = sim.root;
+    let first = sim.make(root, Syscall::notification_create, &[]);
+    sim.close(root, first);
+    let second = sim.make(root, Syscall::notification_create, &[]);
+    assert_eq!(first.index(), second.index());
+    let old = sim.issue(root, Syscall::signal, &[raw(first), 1]);
+    assert_eq!(old.error(), Error::BadHandle);
+    sim.issue(root, Syscall::signal, &[raw(second), 1])
+        .results();
+    sim.tear_down();
+}
+
+#[test]
+fn rights_only_shrink() {
+    let mut sim = Sim::new(2);
+    let root = sim.root;
+    let whole = sim.make(root, Syscall::notification_create, &[]);
+    let signal = u64::from((Rights::SIGNAL | Rights::DUPLICATE).bits());
+    let less = sim.make(root, Syscall::handle_duplicate, &[raw(whole), signal]);
+    let more = u64::from((Rights::SIGNAL | Rights::WAIT).bits());
+    let refused = sim.issue(root, Syscall::handle_duplicate, &[raw(less), more]);
+    assert_eq!(refused.error(), Error::MissingRight);
+    let refused = sim.issue(root, Syscall::wait, &[raw(less), 0]);
+    assert_eq!(refused.error(), Error::MissingRight);
+    sim.tear_down();
+}
+
+/// A line is taken once, masked by each interrupt, and free when its last handle is closed.
+#[test]
+fn an_interrupt_line_belongs_to_its_handles() {
+    let mut sim = Sim::new(2);
+    let root = sim.root;
+    let bits = sim.make(root, Syscall::notification_create, &[]);
+    let create = [raw(sim.system), 4, raw(bits), 16];
+    let line = sim.make(root, Syscall::interrupt_create, &create);
+    assert!(sim.machine.is_unmasked(4));
+    let twice = sim.issue(root, Syscall::interrupt_create, &create);
+    assert_eq!(twice.error(), Error::Busy);
+    sim.enter(1, Entry::Line(4));
+    assert!(!sim.machine.is_unmasked(4));
+    let wait = [raw(bits), 0];
+    assert_eq!(sim.issue(root, Syscall::wait, &wait).results()[0], 16);
+    sim.issue(root, Syscall::interrupt_ack, &[raw(line)])
+        .results();
+    assert!(sim.machine.is_unmasked(4));
+    // A call that it does not fit leaves it alone.
+    let mistake = sim.issue(root, Syscall::memory_info, &[raw(line)]);
+    assert_eq!(mistake.error(), Error::WrongType);
+    let copy = [raw(line), u64::from(Rights::MANAGE.bits())];
+    let copy = sim.make(root, Syscall::handle_duplicate, &copy);
+    sim.close(root, line);
+    assert!(sim.machine.is_unmasked(4), "the copy is still there");
+    sim.issue(root, Syscall::interrupt_ack, &[raw(copy)])
+        .results();
+    sim.close(root, copy);
+    assert!(!sim.machine.is_unmasked(4));
+    let again = sim.make(root, Syscall::interrupt_create, &create);
+    sim.close(root, again);
+    let beyond = [raw(sim.system), 24, raw(bits), 1];
+    let beyond = sim.issue(root, Syscall::interrupt_create, &beyond);
+    assert_eq!(beyond.error(), Error::BadArgument);
+    sim.tear_down();
+}
+
+#[test]
+fn ports_are_those_of_the_handle() {
+    let mut sim = Sim::new(2);
+    let root = sim.root;
+    let create = [raw(sim.system), 0x3f8, 8];
+    let ports = raw(sim.make(root, Syscall::ports_create, &create));
+    sim.issue(root, Syscall::port_write, &[ports, 1, 1, 0x5a])
+        .results();
+    assert_eq!(
+        sim.issue(root, Syscall::port_read, &[ports, 1, 1])
+            .results()[0],
+        0x5a
+    );
+    for (offset, bytes) in [(8, 1), (7, 2), (5, 4), (0, 3), (0, 0), (u64::MAX, 1)] {
+        let refused = sim.issue(root, Syscall::port_read, &[ports, offset, bytes]);
+        assert_eq!(refused.error(), Error::BadArgument, "{offset} {bytes}");
+    }
+    let reads = [ports, u64::from(Rights::READ.bits())];
+    let reads = raw(sim.make(root, Syscall::handle_duplicate, &reads));
+    let refused = sim.issue(root, Syscall::port_write, &[reads, 0, 1, 1]);
+    assert_eq!(refused.error(), Error::MissingRight);
+    for (first, count) in [(0xffff, 2), (0x1_0000, 1), (0, 0)] {
+        let create = [raw(sim.system), first, count];
+        let refused = sim.issue(root, Syscall::ports_create, &create);
+        assert_eq!(refused.error(), Error::BadArgument);
+    }
+    sim.tear_down();
+}

@@ -1,0 +1,258 @@
+//! How processes end: at once for their peers, in steps for their memory, and told when the last frame is back.
+
+use super::*;
+use crate::hardware::PhysMemory;
+use crate::sim::run::Entry;
+use ipc::abi::exit::{ExitReason, FaultKind, ProcessStatus};
+use std::sync::atomic::Ordering::Relaxed;
+use zerocopy::FromZeros;
+use zerocopy::IntoBytes;
+
+fn status(sim: &mut Sim, program: Program) -> ProcessStatus {
+    let root = sim.root;
+    let asked = [raw(program.handle)];
+    sim.issue(root, Syscall::process_status, &asked).results();
+    let mut status = ProcessStatus::new_zeroed();
+    sim.machine
+        .read_bytes(sim.thread(root).buffer(), status.as_mut_bytes());
+    status
+}
+
+/// Whether the end of a program has been told; then it is taken.
+fn told(sim: &mut Sim, program: Program) -> bool {
+    let wait = [raw(program.ended), 0];
+    matches!(
+        sim.issue(sim.root, Syscall::wait, &wait),
+        Outcome::Returned(Ok(_))
+    )
+}
+
+/// Ticks until the end is told, and sees that nothing of the program is charged by then.
+fn await_end(sim: &mut Sim, program: Program) {
+    for _ in 0..60 {
+        if told(sim, program) {
+            let status = status(sim, program);
+            assert_eq!((status.reclaimed, status.threads, status.pages), (1, 0, 0));
+            let waiting = sim.kernel.frames.usage(&sim.cpu(0).token).waiting;
+            assert_eq!(waiting, 0, "it is told when the last frame is back");
+            return;
+        }
+        assert_eq!(status(sim, program).reclaimed, 0);
+        sim.ticks(1);
+    }
+    panic!("the end is never told");
+}
+
+#[test]
+fn a_program_exits_with_its_code() {
+    for cpus in [1, 2, 4] {
+        let mut sim = Sim::new(cpus);
+        let (program, user) = sim.alone(60);
+        assert!(!told(&mut sim, program));
+        let memory = sim.make(user, Syscall::memory_create, &[0, 30, 0]);
+        let map = [0, raw(memory), 0x40_0000, 0, 30, 128];
+        sim.issue(user, Syscall::map, &map).results();
+        sim.issue(user, Syscall::process_exit, &[42]);
+        assert_eq!(sim.outcome(user), Outcome::Ended);
+        let seen = status(&mut sim, program);
+        assert_eq!((seen.reason, seen.code), (ExitReason::Exited as u64, 42));
+        await_end(&mut sim, program);
+        sim.tear_down();
+    }
+}
+
+#[test]
+fn the_last_thread_ends_its_process() {
+    let mut sim = Sim::new(4);
+    let (program, user) = sim.alone(60);
+    let second = sim.started(program);
+    sim.issue(user, Syscall::thread_exit, &[]);
+    sim.ticks(3);
+    assert_eq!(status(&mut sim, program).threads, 1);
+    sim.issue(second, Syscall::thread_exit, &[]);
+    let seen = status(&mut sim, program);
+    assert_eq!((seen.reason, seen.code), (ExitReason::Exited as u64, 0));
+    await_end(&mut sim, program);
+    sim.tear_down();
+}
+
+/// From whatever its threads are doing.
+#[test]
+fn a_kill_reaches_threads_in_every_state() {
+    for cpus in [1, 2, 4] {
+        let mut sim = Sim::new(cpus);
+        let root = sim.root;
+        let program = sim.program(100);
+        let endpoint = sim.make(root, Syscall::endpoint_create, &[]);
+        let rights = Rights::CALL | Rights::RECEIVE | Rights::MINT;
+        let own = raw(sim.give(program, endpoint, rights));
+        let lonely = sim.make(root, Syscall::endpoint_create, &[]);
+        let deaf = raw(sim.give(program, lonely, Rights::CALL));
+        let bits = sim.make(root, Syscall::notification_create, &[]);
+        let bits = raw(sim.give(program, bits, Rights::WAIT));
+        let users: Vec<User> = (0..8).map(|_| sim.started(program)).collect();
+        let (held, _) = sim.held(program);
+        sim.issue(users[0], Syscall::receive, &[own, NEVER]);
+        sim.issue(users[1], Syscall::call, &[own, 0, NEVER]);
+        assert_eq!(sim.state(users[1]), State::Called);
+        sim.issue(users[2], Syscall::call, &[deaf, 0, 1 << 40]);
+        sim.issue(users[3], Syscall::wait, &[bits, NEVER]);
+        sim.issue(users[4], Syscall::sleep, &[1 << 40]);
+        sim.issue(users[5], Syscall::receive, &[own, 1 << 40]);
+        sim.issue(users[6], Syscall::memory_create, &[0, 9, 0]);
+        let killed = [raw(program.handle), 7];
+        sim.issue(root, Syscall::process_kill, &killed).results();
+        // Killing twice changes nothing.
+        let again = [raw(program.handle), 8];
+        sim.issue(root, Syscall::process_kill, &again).results();
+        await_end(&mut sim, program);
+        for user in users.into_iter().chain([held]) {
+            assert_eq!(sim.outcome(user), Outcome::Ended);
+        }
+        let seen = status(&mut sim, program);
+        assert_eq!((seen.reason, seen.code), (ExitReason::Killed as u64, 7));
+        sim.tear_down();
+    }
+}
+
+#[test]
+fn a_fault_says_where_and_what_the_registers_were() {
+    use crate::base::regs::Reg;
+    let mut sim = Sim::new(2);
+    let (program, user) = sim.alone(60);
+    let memory = sim.make(user, Syscall::memory_create, &[0, 1, 0]);
+    sim.issue(user, Syscall::map, &[0, raw(memory), 0x50_0000, 0, 1, 384])
+        .results();
+    let cpu = sim.schedule(user);
+    let id = sim.cpu(cpu).token.id();
+    let at = sim.machine.touch(id, 0x50_0000, true).unwrap();
+    // Two frames on its stack, then one that leads down again.
+    for (word, value) in [0x50_0020, 0x40_1111, 0, 0, 0x50_0000, 0x40_2222]
+        .iter()
+        .enumerate()
+    {
+        sim.machine.write(at.offset(word as u64 * 8), *value);
+    }
+    let regs = &sim.thread(user).regs;
+    regs.set(Reg::Rbp, 0x50_0000);
+    regs.set(Reg::R15, 15);
+    sim.enter(cpu, Entry::Fault(14));
+    sim.settle();
+    assert_eq!(sim.outcome(user), Outcome::Ended);
+    let seen = status(&mut sim, program);
+    assert_eq!(seen.reason, ExitReason::Faulted as u64);
+    let crash = seen.crash;
+    assert_eq!(
+        (crash.kind, crash.error_code, crash.address),
+        (FaultKind::Page as u64, 6, 0xdead)
+    );
+    assert_eq!((crash.registers[9], crash.registers[17]), (0x50_0000, 15));
+    assert_eq!(crash.frames, 3);
+    assert_eq!(crash.backtrace[1..3], [0x40_1111, 0x40_2222]);
+    await_end(&mut sim, program);
+    sim.tear_down();
+}
+
+#[test]
+fn a_quota_is_the_parents_and_comes_back() {
+    let mut sim = Sim::new(2);
+    let root = sim.root;
+    let before = sim.kernel.process_of(sim.thread(root)).pages.load(Relaxed);
+    let program = sim.program(100);
+    let first = sim.kernel.process_of(sim.thread(root));
+    assert_eq!(first.pages.load(Relaxed), before + 100);
+    for (quota, error) in [(7, Error::BadArgument), (1 << 30, Error::QuotaExceeded)] {
+        let made = [raw(sim.system), quota, 0, raw(program.ended), 1];
+        let refused = sim.issue(root, Syscall::process_create, &made);
+        assert_eq!(refused.error(), error);
+    }
+    sim.issue(root, Syscall::process_kill, &[raw(program.handle), 0])
+        .results();
+    await_end(&mut sim, program);
+    assert_eq!(
+        first.pages.load(Relaxed),
+        before + 100,
+        "until nobody asks any more"
+    );
+    sim.close(root, program.handle);
+    sim.ticks(3);
+    assert_eq!(first.pages.load(Relaxed), before);
+    sim.tear_down();
+}
+
+/// Nothing goes into a process that has ended, and nothing is lost on the way.
+#[test]
+fn the_dead_take_nothing() {
+    let mut sim = Sim::new(2);
+    let root = sim.root;
+    let program = sim.program(60);
+    sim.held(program);
+    sim.issue(root, Syscall::process_kill, &[raw(program.handle), 0])
+        .results();
+    let process = raw(program.handle);
+    let memory = sim.make(root, Syscall::memory_create, &[0, 1, 0]);
+    let map = [process, raw(memory), 0x40_0000, 0, 1, 128];
+    let thread = [process, 0x40_0000, 0, 0, 0, raw(memory)];
+    for _ in 0..12 {
+        for (what, arguments) in [
+            (Syscall::map, &map[..]),
+            (Syscall::thread_create, &thread),
+            (Syscall::memory_create, &[process, 2, 0]),
+        ] {
+            let refused = sim.issue(root, what, arguments);
+            assert_eq!(refused.error(), Error::PeerDied, "{what:?}");
+        }
+        // Until its handles are closed it may take one more, which ends with it.
+        let thing = sim.make(root, Syscall::notification_create, &[]);
+        let given = sim.issue(root, Syscall::handle_give, &[process, raw(thing), 0]);
+        if given == Outcome::Returned(Err(Error::PeerDied)) {
+            sim.close(root, thing);
+            sim.ticks(4);
+            sim.tear_down();
+            return;
+        }
+        given.results();
+        sim.ticks(1);
+    }
+    panic!("the dead still take handles");
+}
+
+/// A child outlives its parent, and its quota goes back to an account that is still there.
+#[test]
+fn a_child_outlives_its_parent() {
+    let mut sim = Sim::new(4);
+    let (parent, user) = sim.alone(100);
+    let rights = Rights::all() - Rights::MANAGE;
+    let system = sim.give(parent, sim.system, rights);
+    let ended = sim.make(user, Syscall::notification_create, &[]);
+    let made = [raw(system), 20, 0, raw(ended), 1];
+    let child = sim.make(user, Syscall::process_create, &made);
+    let crate::object::Object::Process(reference) = sim.object(user, child) else {
+        panic!("no process");
+    };
+    sim.issue(sim.root, Syscall::process_kill, &[raw(parent.handle), 0])
+        .results();
+    sim.ticks(10);
+    assert!(told(&mut sim, parent));
+    assert!(!sim.kernel.process(reference.index()).is_dead());
+    sim.tear_down();
+}
+
+/// The slot is free only when no CPU can look at what was in it, and process ids do not come again.
+#[test]
+fn ids_are_never_used_again() {
+    let mut sim = Sim::new(2);
+    let mut last = 0;
+    for _ in 0..40 {
+        let (program, user) = sim.alone(20);
+        let pid = status(&mut sim, program).pid;
+        assert!(pid > last);
+        last = pid;
+        sim.issue(user, Syscall::process_exit, &[0]);
+        await_end(&mut sim, program);
+        sim.close(sim.root, program.handle);
+        sim.close(sim.root, program.ended);
+        sim.ticks(3);
+        assert_eq!(sim.totals(), sim.baseline);
+    }
+}
