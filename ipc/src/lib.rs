@@ -11,6 +11,6 @@ extern crate alloc;
 
 pub mod abi;
 pub mod bootfs;
-pub mod symtab;
 #[cfg(feature = "proto")]
 pub mod proto;
+pub mod symtab;

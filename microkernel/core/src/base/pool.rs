@@ -174,7 +174,10 @@ impl<T> Pool<T> {
 
     /// Slots in all.
     #[must_use]
-    #[expect(clippy::len_without_is_empty, reason = "slots are never none; whether they are in use is `usage`")]
+    #[expect(
+        clippy::len_without_is_empty,
+        reason = "slots are never none; whether they are in use is `usage`"
+    )]
     pub const fn len(&self) -> u32 {
         self.slots.len() as u32
     }

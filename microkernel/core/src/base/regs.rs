@@ -54,7 +54,8 @@ pub const USER_RFLAGS: u64 = 0x202;
 #[repr(C, align(16))]
 pub struct SavedRegs([AtomicU64; REGS]);
 
-const _: () = assert!(size_of::<SavedRegs>().is_multiple_of(16) && size_of::<SavedRegs>() == REGS * 8);
+const _: () =
+    assert!(size_of::<SavedRegs>().is_multiple_of(16) && size_of::<SavedRegs>() == REGS * 8);
 
 impl SavedRegs {
     /// All zero.

@@ -1,10 +1,17 @@
 //! The suite `system`: boots the shipped image in QEMU and talks to it over the serial line, as a user does.
 
+mod boot;
 mod features;
 mod guest;
+mod input;
 mod machine;
 mod miniature;
+mod profile;
+mod refusals;
+mod report;
 mod screen;
+mod session;
+mod shell;
 
 use anyhow::Result;
 
@@ -20,5 +27,10 @@ const JOBS: usize = 2;
 pub fn run(context: &Context<'_>) -> Result<Report> {
     let mut cases = machine::cases(context);
     cases.extend(features::cases(context));
+    cases.extend(refusals::cases(context));
+    cases.extend(boot::cases(context));
+    cases.extend(shell::cases(context));
+    cases.extend(input::cases(context));
+    cases.extend(profile::cases(context));
     Ok(run_cases(context, JOBS, &cases))
 }
