@@ -187,6 +187,9 @@ impl<H: Hardware> Kernel<H> {
                                 &mut account,
                             )
                         });
+                    if mapped == Err(Error::OutOfMemory) && self.frames_come(cpu) {
+                        return Err(Stop::Restart);
+                    }
                     if let Err(error) = mapped {
                         // Tables that were made for this page alone.
                         tables.prune(self.hw, page, &mut account);

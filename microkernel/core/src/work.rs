@@ -28,6 +28,9 @@ pub enum Item {
     Memory(u32),
 }
 
+/// Frames that are made free at once for who found none.
+const RECLAIM: u32 = 64;
+
 /// How a step went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
@@ -192,6 +195,18 @@ impl<H: Hardware> Kernel<H> {
     pub(crate) fn hurry(&self, cpu: &CpuState, epoch: crate::mem::grace::Epoch) {
         self.grace.advance(epoch);
         self.kick_all(cpu, self.grace.stragglers(u64::MAX, epoch));
+    }
+
+    /// For who found no frame free: whether frames are on their way back, so that it is worth to try again.
+    pub(crate) fn frames_come(&self, cpu: &CpuState) -> bool {
+        if self.frames.reclaim(&cpu.token, &self.grace, RECLAIM) > 0 {
+            return true;
+        }
+        let waiting = self.frames.usage(&cpu.token).waiting > 0;
+        if waiting {
+            self.hurry(cpu, self.grace.retire_epoch());
+        }
+        waiting
     }
 
     /// Kicks each CPU of a mask but this one, which is in the kernel already.

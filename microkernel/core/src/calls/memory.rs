@@ -128,7 +128,12 @@ impl<H: Hardware> Kernel<H> {
         }
         let mut account = Account::new(self, caller.cpu, payer);
         for _ in 0..STEP {
-            let frame = account.take_page()?;
+            let frame = match account.take_page() {
+                Err(Error::OutOfMemory) if self.frames_come(caller.cpu) => {
+                    return Err(Stop::Restart);
+                }
+                taken => taken?,
+            };
             let mut pages = memory.pages.lock(&caller.cpu.token);
             let count = pages.count;
             let Backing::Paged(list) = &mut pages.backing else {

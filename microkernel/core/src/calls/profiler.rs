@@ -7,7 +7,7 @@ use crate::hardware::Hardware;
 use crate::kernel::Kernel;
 use crate::object::memory::Backing;
 use crate::object::{Memory, Object};
-use core::sync::atomic::Ordering::{AcqRel, Acquire};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use ipc::abi::layout::PAGE_SIZE;
 use ipc::abi::profile::{EventSpec, SourceRequest};
 use ipc::abi::{Error, Handle, Rights};
@@ -89,15 +89,23 @@ impl<H: Hardware> Kernel<H> {
         Ok((handle, self.facts.ring_bytes))
     }
 
-    /// The memory object of all rings. It is made once, on the account of who asks first, and never freed.
+    /// The memory object of all rings. It is made once and never freed; so it is on the account of the first program, which never
+    /// ends, and not of a profiler that may be restarted.
     fn rings(&self, caller: &Caller<'_>) -> Result<Ref<Memory>, Error> {
         if let Some(rings) = Ref::unpack(self.rings_object.load(Acquire)) {
             return Ok(rings);
         }
         let pages = self.facts.ring_bytes / PAGE_SIZE * self.cpus.len() as u64;
+        // No longer than there are processes: a parent is older than its children.
+        let parent = |&slot: &u32| {
+            let parent = self.process(slot).parent.load(Relaxed);
+            (parent != u32::MAX).then_some(parent)
+        };
+        let line = core::iter::successors(Some(caller.slot), parent);
+        let payer = line.last().unwrap_or(caller.slot);
         let made = self.new_memory(
             caller.cpu,
-            caller.slot,
+            payer,
             Backing::Borrowed(self.facts.rings, None),
             pages,
         )?;

@@ -53,9 +53,10 @@ pub struct Sim {
     pub kernel: Kernel<Machine>,
     pub machine: &'static Machine,
     pub next: Vec<Next>,
-    /// The first program's thread, and its handle to the system.
+    /// The first program's thread, and its handles to the system and the profiler.
     pub root: User,
     pub system: Handle,
+    pub profiler: Handle,
     /// Random threads may wait for ever, and end as soon as any other call comes.
     pub patient: bool,
     /// Memory and pools as they were when only the first program was there.
@@ -165,7 +166,8 @@ impl Sim {
             kernel.insert(cpu, process_state, grant).unwrap()
         };
         let system = put(Object::System, Rights::all() - Rights::MANAGE);
-        put(Object::Profiler, Rights::MANAGE);
+        let rights = Rights::MANAGE | Rights::DUPLICATE | Rights::TRANSFER;
+        let profiler = put(Object::Profiler, rights);
         put(Object::Process(process), OWN);
         put(Object::Thread(thread), OWN);
         let id = ThreadId(thread.index());
@@ -177,6 +179,7 @@ impl Sim {
             machine,
             root: User(id),
             system,
+            profiler,
             patient: true,
             baseline: Default::default(),
         };

@@ -56,7 +56,6 @@ const CALLS: &[(Syscall, usize)] = &[
     (Syscall::log_write, 1),
     (Syscall::log_read, 1),
     (Syscall::system_info, 1),
-    (Syscall::profiler_rings, 0),
     (Syscall::profiler_notify, 1),
 ];
 
@@ -139,13 +138,7 @@ impl Sim {
             8 if call.is_multiple_of(64) && self.cpu(cpu).current().is_some() => {
                 self.enter(cpu, Entry::Fault(14));
             }
-            8..=10 => {
-                if self.cpu(cpu).current().is_some() {
-                    let at = address(numbers[0]) + u64::from(numbers[1] % 3) * 4096;
-                    self.machine
-                        .touch(self.cpu(cpu).token.id(), at, numbers[2] % 2 == 1);
-                }
-            }
+            8..=10 => self.random_touch(cpu, numbers),
             _ => {
                 if let Some(id) = self.cpu(cpu).current() {
                     self.random_call(User(id), usize::from(call), numbers);
@@ -155,6 +148,22 @@ impl Sim {
                 }
             }
         }
+    }
+
+    /// Lets the current thread of a CPU touch a page, most likely one that it has mapped.
+    pub fn random_touch(&self, cpu: usize, numbers: [u16; 6]) {
+        let cpu = self.cpu(cpu);
+        let Some(id) = cpu.current() else { return };
+        let process = self.kernel.process_of(self.kernel.thread(id));
+        let mapped = process.space.lock(&Cpu::new(CpuId(0))).mapped();
+        let at = if mapped.is_empty() {
+            address(numbers[0])
+        } else {
+            pick(&mapped, numbers[0]).0.address()
+        };
+        let at = at + u64::from(numbers[1] % 3) * 4096;
+        let write = numbers[2].is_multiple_of(2);
+        self.machine.touch(cpu.token.id(), at, write);
     }
 
     /// Puts a random call into a running thread's registers, or the one that it has to make again.

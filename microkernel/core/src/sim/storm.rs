@@ -69,8 +69,7 @@ fn play(sim: &Sim, index: usize, seed: u64, over: &AtomicBool, until: Instant) -
         } else if let Some(current) = cpu.current() {
             let numbers = dice.numbers();
             if numbers[0].is_multiple_of(16) {
-                let page = 0x1e_8000 + u64::from(numbers[1] % 40) * 4096;
-                machine.touch(id, page, numbers[2].is_multiple_of(2));
+                sim.random_touch(index, numbers);
                 continue;
             }
             sim.random_call(User(current), (dice.roll() % 256) as usize, numbers);

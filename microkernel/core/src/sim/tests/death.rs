@@ -47,10 +47,10 @@ fn await_end(sim: &mut Sim, program: Program) {
 fn a_program_exits_with_its_code() {
     for cpus in [1, 2, 4] {
         let mut sim = Sim::new(cpus);
-        let (program, user) = sim.alone(60);
+        let (program, user) = sim.alone(500);
         assert!(!told(&mut sim, program));
-        let memory = sim.make(user, Syscall::memory_create, &[0, 30, 0]);
-        let map = [0, raw(memory), 0x40_0000, 0, 30, 128];
+        let memory = sim.make(user, Syscall::memory_create, &[0, 400, 0]);
+        let map = [0, raw(memory), 0x40_0000, 0, 400, 128];
         sim.issue(user, Syscall::map, &map).results();
         sim.issue(user, Syscall::process_exit, &[42]);
         assert_eq!(sim.outcome(user), Outcome::Ended);
@@ -254,5 +254,28 @@ fn ids_are_never_used_again() {
         sim.close(sim.root, program.ended);
         sim.ticks(3);
         assert_eq!(sim.totals(), sim.baseline);
+    }
+}
+
+/// What the kernel made for a program that ended, and keeps, does not keep the program.
+#[test]
+fn the_rings_do_not_keep_their_first_reader() {
+    let mut sim = Sim::new(2);
+    for _ in 0..2 {
+        let (program, user) = sim.alone(60);
+        let profiler = sim.give(program, sim.profiler, Rights::MANAGE);
+        let rings = [raw(profiler)];
+        let [rings, bytes, _] = sim.issue(user, Syscall::profiler_rings, &rings).results();
+        assert_eq!(bytes, 4096);
+        let map = [0, rings, 0x40_0000, 0, 1, u64::from(Rights::WRITE.bits())];
+        let refused = sim.issue(user, Syscall::map, &map);
+        assert_eq!(refused.error(), Error::MissingRight, "read-only");
+        sim.issue(user, Syscall::process_exit, &[0]);
+        await_end(&mut sim, program);
+        sim.close(sim.root, program.handle);
+        sim.close(sim.root, program.ended);
+        sim.ticks(4);
+        let (used, before) = (sim.totals().1, sim.baseline.1);
+        assert_eq!((used[0], used[4]), (before[0], before[4] + 1));
     }
 }

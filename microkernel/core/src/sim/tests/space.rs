@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::hardware::PhysMemory;
+use crate::sim::run::Entry;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Where most is mapped: 40 pages from here need two tables of pages.
@@ -157,7 +158,9 @@ fn unmapping_waits_for_every_cpu_that_may_see_it() {
         let there = maps.sim.schedule(other);
         let id = maps.sim.cpu(there).token.id();
         let page = maps.sim.machine.touch(id, AT, true).unwrap();
-        maps.sim.schedule(maps.user);
+        // The mapping is all that keeps the object.
+        maps.sim.close(maps.user, maps.memory);
+        let here = maps.sim.schedule(maps.user);
         let waits = maps.sim.step(maps.user, Syscall::unmap, &[0, AT, 2]);
         assert_eq!(waits, Outcome::Blocked);
         assert_eq!(
@@ -165,6 +168,10 @@ fn unmapping_waits_for_every_cpu_that_may_see_it() {
             Some(page),
             "until it flushes"
         );
+        for _ in 0..6 {
+            // The laws look at what that CPU still reaches.
+            maps.sim.enter(here, Entry::Tick);
+        }
         if kill {
             let killed = [raw(maps.program.handle), 1];
             maps.sim
@@ -367,4 +374,22 @@ fn devices_are_never_ram_and_never_executed() {
     assert_eq!(refused.error(), Error::BadArgument, "no buffer in a device");
     maps.sim.issue(root, Syscall::unmap, &[0, AT, 2]).results();
     maps.sim.tear_down();
+}
+
+/// Frames that only wait for their grace period are not what a machine has run out of.
+#[test]
+fn frames_on_their_way_back_are_waited_for() {
+    for cpus in [1, 2, 4] {
+        let mut sim = Sim::new(cpus);
+        let root = sim.root;
+        for _ in 0..3 {
+            let memory = sim.make(root, Syscall::memory_create, &[0, 600, 0]);
+            sim.close(root, memory);
+            // The pages are uncharged, step by step, as they are retired.
+            while sim.kernel.process_of(sim.thread(root)).pages.load(Relaxed) > 30 {
+                sim.issue(root, Syscall::null, &[]).results();
+            }
+        }
+        sim.tear_down();
+    }
 }
