@@ -21,6 +21,9 @@ pub const PARKED_MAX: usize = 8;
 const WATCH_NS: u64 = 20_000_000;
 /// Doublings of that wait while the transmitter does not move: at most 1.28 s.
 const WATCH_DOUBLINGS: u32 = 6;
+/// How long the line must be quiet before the FIFOs are turned on, in nanoseconds: many times what a peer that has more to
+/// send lets pass.
+const QUIET_NS: u64 = 50_000_000;
 
 struct Writer<P: Responder> {
     call: Parked<P, Write>,
@@ -69,9 +72,10 @@ impl<R: Registers, P: Responder> Console<R, P> {
             .arm(!self.input.is_full(), !self.output.is_empty());
     }
 
-    /// The time of [`Self::watch`] has passed. If bytes can be sent now, their interrupt was lost.
+    /// Nothing happened for the time of [`Self::watch`]. If bytes can be sent now, their interrupt was lost.
     pub fn watchdog(&mut self, responder: &mut P) {
         if self.output.is_empty() {
+            self.uart.settle();
             return;
         }
         self.stalls = self.stalls.saturating_add(1);
@@ -82,10 +86,13 @@ impl<R: Registers, P: Responder> Console<R, P> {
         self.rearm();
     }
 
-    /// How long to wait, in nanoseconds, before [`Self::watchdog`] should be called; `None` while nothing is to be
-    /// sent. It grows while the transmitter does not move.
+    /// How long to wait for the next event, in nanoseconds, before [`Self::watchdog`] should be called; `None`: for ever.
+    /// It grows while the transmitter does not move.
     pub fn watch(&self) -> Option<u64> {
-        (!self.output.is_empty()).then(|| WATCH_NS << self.stalls.min(WATCH_DOUBLINGS))
+        if !self.output.is_empty() {
+            return Some(WATCH_NS << self.stalls.min(WATCH_DOUBLINGS));
+        }
+        self.uart.is_unsettled().then_some(QUIET_NS)
     }
 
     /// The last handle with this badge is closed: its parked reads have nobody to answer to. Bytes of its writes are

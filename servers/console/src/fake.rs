@@ -10,7 +10,7 @@ use crate::registers::{FIFO_WORKS, LineStatus, Register, Registers};
 /// The device and the controller's line.
 #[derive(Debug, Default)]
 pub struct Fake {
-    /// Bytes in either FIFO.
+    /// Bytes in either FIFO, once they are on.
     pub depth: usize,
     /// Every n-th interrupt for the empty transmitter never comes; 0 loses none.
     pub lose_every: u32,
@@ -26,6 +26,7 @@ pub struct Fake {
     pub overrun: usize,
     /// Interrupt waiting at the controller.
     pub interrupt: bool,
+    fifos_on: bool,
     masked: bool,
     raised: bool,
     empties: u32,
@@ -52,7 +53,7 @@ impl Shared {
     /// A byte arrives on the line.
     pub fn arrive(&self, byte: u8) {
         let mut fake = self.0.borrow_mut();
-        if fake.receive.len() == fake.depth {
+        if fake.receive.len() == fake.capacity() {
             fake.overrun += 1;
             fake.errors |= LineStatus::OVERRUN.bits();
         } else {
@@ -64,7 +65,7 @@ impl Shared {
     /// Room for bytes that arrive.
     pub fn room(&self) -> usize {
         let fake = self.0.borrow();
-        fake.depth - fake.receive.len()
+        fake.capacity() - fake.receive.len()
     }
 
     /// The line carries away all that is in the transmit FIFO.
@@ -96,6 +97,10 @@ impl Shared {
 }
 
 impl Fake {
+    fn capacity(&self) -> usize {
+        if self.fifos_on { self.depth } else { 1 }
+    }
+
     fn update(&mut self) {
         let enabled = self.registers[Register::InterruptEnable as usize];
         let raised = (enabled & 1 != 0 && !self.receive.is_empty())
@@ -128,7 +133,7 @@ impl Registers for Shared {
                     .pop_front()
                     .unwrap_or(if fake.stuck_receiver { b'!' } else { 0 })
             }
-            Register::Fifo if fake.depth > 1 => FIFO_WORKS | 1,
+            Register::Fifo if fake.fifos_on && fake.depth > 1 => FIFO_WORKS | 1,
             Register::Fifo => 1,
             Register::LineStatus => {
                 let ready = fake.stuck_receiver || !fake.receive.is_empty();
@@ -146,9 +151,18 @@ impl Registers for Shared {
         match register {
             Register::Data if fake.latch() => assert_eq!(value, 1, "divisor of 115,200"),
             Register::Data => {
-                assert!(fake.transmit.len() < fake.depth, "a byte was overwritten");
+                let room = fake.transmit.len() < fake.capacity();
+                assert!(room, "a byte was overwritten");
                 fake.transmit.push_back(value);
                 fake.empty_pending = false;
+            }
+            Register::Fifo => {
+                let on = value & 1 != 0;
+                if on != fake.fifos_on {
+                    fake.receive.clear();
+                    fake.transmit.clear();
+                }
+                fake.fifos_on = on;
             }
             Register::InterruptEnable if fake.latch() => assert_eq!(value, 0),
             Register::InterruptEnable => {

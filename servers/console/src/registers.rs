@@ -48,15 +48,12 @@ bitflags! {
         const LINE_STATUS = 1 << 2;
     }
 
-    /// FCR.
+    /// FCR. With no trigger level the first byte raises the interrupt, and the rest of the FIFO is left for those that
+    /// come before it is served.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct FifoControl: u8 {
-        /// FIFOs on.
+        /// FIFOs on. A change of this bit empties both.
         const ENABLE = 1 << 0;
-        /// Empties the receive FIFO.
-        const CLEAR_RECEIVE = 1 << 1;
-        /// Empties the transmit FIFO.
-        const CLEAR_TRANSMIT = 1 << 2;
     }
 
     /// LCR.
@@ -94,8 +91,10 @@ bitflags! {
         const BREAK = 1 << 4;
         /// The transmit FIFO is empty: it takes as many bytes as it is deep.
         const TRANSMITTER_EMPTY = 1 << 5;
+        /// Nothing is left to be sent, not even in the shift register.
+        const IDLE = 1 << 6;
     }
 }
 
-/// Bits 7 and 6 of IIR, both set by a UART whose FIFOs work (data sheet, 8.6.1; a 16550 without A sets bit 7 alone).
+/// Bits 7 and 6 of IIR, both set by a UART whose FIFOs are on and work (data sheet, 8.6.1; a 16550 without A sets bit 7 alone).
 pub const FIFO_WORKS: u8 = 0xc0;

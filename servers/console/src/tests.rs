@@ -44,7 +44,9 @@ struct Bench {
 
 impl Bench {
     fn new(depth: usize) -> Self {
-        let device = Shared::new(depth);
+        Self::with(Shared::new(depth))
+    }
+    fn with(device: Shared) -> Self {
         let uart = Uart::start(device.clone()).expect("the fake is a UART");
         Self {
             console: Console::new(uart),
@@ -295,6 +297,37 @@ fn an_edge_that_comes_while_the_line_is_masked_is_not_missed() {
     bench.settle();
     bench.read(2, 1);
     assert_eq!(bench.input(), b"ab");
+}
+
+#[test]
+fn what_was_sent_before_the_console_started_is_not_lost() {
+    let device = Shared::new(16);
+    device.arrive(b'a');
+    let mut bench = Bench::with(device.clone());
+    bench.read(1, 8);
+    // The next byte of a script comes as soon as there is room for it.
+    for byte in *b"bc" {
+        assert!(bench.serve_interrupt());
+        assert_eq!(device.room(), 1, "the FIFOs are still off");
+        bench.device.arrive(byte);
+        bench.read(2, 8);
+    }
+    bench.settle();
+    assert_eq!(bench.input(), b"abc");
+    assert_eq!(device.room(), 16, "the line was quiet: the FIFOs are on");
+}
+
+#[test]
+fn fifos_that_are_on_are_left_alone() {
+    let device = Shared::new(16);
+    drop(Bench::with(device.clone()));
+    for byte in *b"kept" {
+        device.arrive(byte);
+    }
+    let mut bench = Bench::with(device);
+    bench.read(1, 8);
+    bench.settle();
+    assert_eq!(bench.input(), b"kept");
 }
 
 #[derive(Clone, Debug)]

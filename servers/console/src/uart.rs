@@ -5,6 +5,9 @@
 //! The interrupt line is an edge to the controller behind it. An edge that rises while the line is masked there is
 //! gone, so [`Uart::quiet`] lowers the line before the interrupt is acknowledged and [`Uart::arm`] raises it again
 //! afterwards if there is still a reason.
+//!
+//! Turning the FIFOs on empties them, and bytes may have come before the driver did: someone types ahead, or a script's
+//! commands wait in a pipe. So that is done only on a quiet line ([`Uart::settle`]), and FIFOs that are on are left alone.
 
 use crate::registers::{
     FIFO_WORKS, FifoControl, InterruptEnable, LineControl, LineStatus, ModemControl, Register,
@@ -75,14 +78,16 @@ impl core::fmt::Display for Counters {
 pub struct Uart<R> {
     registers: R,
     depth: usize,
+    /// The FIFOs are off, and nobody has tried to turn them on.
+    unsettled: bool,
     enabled: InterruptEnable,
     /// What was lost or odd.
     pub counters: Counters,
 }
 
 impl<R: Registers> Uart<R> {
-    /// Resets the UART to 115,200 bits in a second, eight bits, no parity, FIFOs on where there are any, and its
-    /// interrupts off.
+    /// Sets 115,200 bits in a second, eight bits and no parity, turns the interrupts off, and the FIFOs on if that loses
+    /// nothing.
     ///
     /// # Errors
     /// [`Absent`] if the scratch register keeps no value or the line status reads as an empty bus.
@@ -98,25 +103,50 @@ impl<R: Registers> Uart<R> {
         registers.write(Register::Data, DIVISOR);
         registers.write(Register::InterruptEnable, 0);
         registers.write(Register::LineControl, LineControl::EIGHT_BITS.bits());
-        // With no trigger level the first byte raises the interrupt and the rest of the FIFO is left for those that
-        // come before it is served.
-        let fifo = FifoControl::ENABLE | FifoControl::CLEAR_RECEIVE | FifoControl::CLEAR_TRANSMIT;
-        registers.write(Register::Fifo, fifo.bits());
-        let depth = match registers.read(Register::Fifo) & FIFO_WORKS {
-            FIFO_WORKS => FIFO_DEPTH,
-            _ => 1,
-        };
         let modem = ModemControl::DTR | ModemControl::RTS | ModemControl::OUT2;
         registers.write(Register::ModemControl, modem.bits());
-        if registers.read(Register::LineStatus) == 0xff {
-            return Err(Absent);
-        }
-        Ok(Self {
+        let mut uart = Self {
             registers,
-            depth,
+            depth: 1,
+            unsettled: false,
             enabled: InterruptEnable::empty(),
             counters: Counters::default(),
-        })
+        };
+        uart.find_depth();
+        uart.unsettled = uart.depth == 1;
+        uart.settle();
+        if uart.registers.read(Register::LineStatus) == 0xff {
+            return Err(Absent);
+        }
+        Ok(uart)
+    }
+
+    /// Whether the FIFOs are still to be turned on, by [`Self::settle`] when the line has been quiet for a while.
+    pub fn is_unsettled(&self) -> bool {
+        self.unsettled
+    }
+
+    /// Turns the FIFOs on, unless a byte waits in either direction.
+    pub fn settle(&mut self) {
+        if !self.unsettled {
+            return;
+        }
+        let status = self.status();
+        if status.contains(LineStatus::IDLE) && !status.contains(LineStatus::DATA_READY) {
+            self.registers
+                .write(Register::Fifo, FifoControl::ENABLE.bits());
+            self.unsettled = false;
+            self.find_depth();
+        }
+    }
+
+    fn find_depth(&mut self) {
+        let fifo = self.registers.read(Register::Fifo);
+        self.depth = if fifo & FIFO_WORKS == FIFO_WORKS {
+            FIFO_DEPTH
+        } else {
+            1
+        };
     }
 
     /// Hands received bytes to `take`, at most `room` of them and at most [`RECEIVE_BURST`]. What is not taken stays
