@@ -55,10 +55,10 @@ pub fn needs_isolation(features: Features) -> bool {
 
 /// Puts this CPU into the state that the kernel and programs run in.
 pub fn enable(features: Features) {
-    // Write protection holds for the kernel too; with EM and TS set and OSFXSR clear, every x87, MMX and SSE instruction faults.
+    // Write protection holds for the kernel too. With TS set every x87, MMX and SSE instruction raises #NM, which says what it
+    // was. EM would fault as well, but with #UD for SSE, which any invalid instruction raises (Intel SDM volume 3A, section 2.5).
     let cr0 = Cr0Flags::PROTECTED_MODE_ENABLE
         | Cr0Flags::MONITOR_COPROCESSOR
-        | Cr0Flags::EMULATE_COPROCESSOR
         | Cr0Flags::TASK_SWITCHED
         | Cr0Flags::EXTENSION_TYPE
         | Cr0Flags::NUMERIC_ERROR
@@ -66,7 +66,7 @@ pub fn enable(features: Features) {
         | Cr0Flags::PAGING;
     // SAFETY: the kernel uses no FPU and writes no read-only page.
     unsafe { Cr0::write_raw(cr0.bits()) };
-    let mut cr4 = Cr4Flags::PHYSICAL_ADDRESS_EXTENSION | Cr4Flags::PAGE_GLOBAL;
+    let mut cr4 = Cr4Flags::PHYSICAL_ADDRESS_EXTENSION | Cr4Flags::PAGE_GLOBAL | Cr4Flags::OSFXSR;
     cr4.set(
         Cr4Flags::SUPERVISOR_MODE_EXECUTION_PROTECTION,
         features.smep,
@@ -99,7 +99,7 @@ pub fn enable(features: Features) {
 /// The time-stamp counter, not before earlier instructions are done.
 #[must_use]
 pub fn tsc() -> u64 {
-    // SAFETY: SSE2 was checked for; LFENCE is no SSE instruction to CR0.EM (Intel SDM volume 2, LFENCE).
+    // SAFETY: SSE2 was checked for; LFENCE is no SSE instruction to CR0.TS (Intel SDM volume 2, LFENCE).
     unsafe { _mm_lfence() };
     ticks()
 }
