@@ -43,9 +43,9 @@ impl From<Error> for Failure {
 pub fn main() -> ExitCode {
     match serve() {
         Ok(never) => match never {},
-        Err(Failure::NotGiven(name)) => println!("console: was not given {name}"),
-        Err(Failure::Absent) => println!("console: {Absent}"),
-        Err(Failure::Kernel(error)) => println!("console: {error}"),
+        Err(Failure::NotGiven(name)) => println!("was not given {name}"),
+        Err(Failure::Absent) => println!("{Absent}"),
+        Err(Failure::Kernel(error)) => println!("{error}"),
     }
     ExitCode::FAILURE
 }
@@ -113,7 +113,7 @@ impl Losses {
         if counters == self.told || time::now() < self.next {
             return;
         }
-        println!("console: {counters} since it started");
+        println!("{counters} since it started");
         self.told = counters;
         self.next = time::after(TELL_EVERY);
     }

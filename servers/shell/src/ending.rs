@@ -75,19 +75,13 @@ impl fmt::Display for Fault<'_> {
                     (_, true) => "write to",
                     (_, false) => "read of",
                 };
-                let allowed = if bit(0) {
-                    ", which its mapping does not allow,"
-                } else {
-                    ""
-                };
+                let allowed = if bit(0) { " (not allowed)" } else { "" };
                 return write!(f, "page fault: {access} {:#x}{allowed}", crash.address);
             }
             Some(FaultKind::Protection) => "general protection fault",
             Some(FaultKind::InvalidOpcode) => "invalid instruction",
             Some(FaultKind::Divide) => "divide error",
-            Some(FaultKind::NoFpu) => {
-                "floating-point or SSE instruction, which programs do not have,"
-            }
+            Some(FaultKind::NoFpu) => "floating-point or SSE instruction",
             Some(FaultKind::Debug) => "debug trap",
             Some(FaultKind::Alignment) => "misaligned access",
             Some(FaultKind::Other) | None => "unknown fault",

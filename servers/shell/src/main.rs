@@ -23,7 +23,7 @@ fn main() -> sysroot::ExitCode {
     match threads::run("console", "leave with `poweroff`, or Ctrl-A X") {
         Ok(never) => match never {},
         Err(failure) => {
-            sysroot::println!("shell: {failure}");
+            sysroot::println!("{failure}");
             sysroot::ExitCode::FAILURE
         }
     }
