@@ -1,7 +1,7 @@
 //! A stream of bytes: what the console serves to a session, and a session to the programs that it runs.
 //!
-//! Both operations may be parked: a write until there is room, so that nothing is lost and a fast writer is held to the
-//! pace of the reader; a read until there is a byte.
+//! Every operation may be parked: a write until there is room, so that nothing is lost and a fast writer is held to the
+//! pace of the reader; a read until there is a byte; a flush until the server has passed everything on.
 
 use postcard::experimental::max_size::MaxSize;
 use serde::{Deserialize, Serialize};
@@ -43,6 +43,8 @@ crate::protocol! {
     1 Write = write(Chunk) -> ();
     /// Gives at least one byte and at most as many as asked for; none only if none was asked for.
     2 Read = read(u16) -> Chunk;
+    /// Answered once the server holds nothing of what was written before: for who is about to power off.
+    3 Flush = flush(()) -> ();
 }
 
 #[cfg(test)]
@@ -65,6 +67,6 @@ mod tests {
             StreamError::Closed,
         ];
         assert_eq!(errors.map(|error| bytes(&error)), [[0], [1], [2]]);
-        assert_eq!(OPERATIONS, [(1, "write"), (2, "read")]);
+        assert_eq!(OPERATIONS, [(1, "write"), (2, "read"), (3, "flush")]);
     }
 }

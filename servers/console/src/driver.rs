@@ -5,7 +5,7 @@
 //! its peer off where it can: nothing is thrown away here.
 
 use heapless::{Deque, Vec};
-use ipc::proto::stream::{CHUNK_MAX, Chunk, Read, Service, StreamError, Write};
+use ipc::proto::stream::{CHUNK_MAX, Chunk, Flush, Read, Service, StreamError, Write};
 use ipc::proto::{Call, Parked, Responder, Served};
 
 use crate::registers::Registers;
@@ -19,6 +19,8 @@ const OUTPUT_MAX: usize = 4 * CHUNK_MAX;
 pub const PARKED_MAX: usize = 8;
 /// First wait for a transmitter that says nothing, in nanoseconds: some ten times what a full FIFO takes.
 const WATCH_NS: u64 = 20_000_000;
+/// How often it is looked whether the last bytes have left, in nanoseconds: a little longer than a full FIFO takes.
+const LEAVING_NS: u64 = 2_000_000;
 /// Doublings of that wait while the transmitter does not move: at most 1.28 s.
 const WATCH_DOUBLINGS: u32 = 6;
 /// How long the line must be quiet before the FIFOs are turned on, in nanoseconds: many times what a peer that has more to
@@ -43,6 +45,7 @@ pub struct Console<R, P: Responder> {
     output: Deque<u8, OUTPUT_MAX>,
     writers: Deque<Writer<P>, PARKED_MAX>,
     readers: Vec<Reader<P>, PARKED_MAX>,
+    flushers: Vec<Parked<P, Flush>, PARKED_MAX>,
     stalls: u32,
 }
 
@@ -56,6 +59,7 @@ impl<R: Registers, P: Responder> Console<R, P> {
             output: Deque::new(),
             writers: Deque::new(),
             readers: Vec::new(),
+            flushers: Vec::new(),
             stalls: 0,
         }
     }
@@ -75,6 +79,7 @@ impl<R: Registers, P: Responder> Console<R, P> {
     /// Nothing happened for the time of [`Self::watch`]. If bytes can be sent now, their interrupt was lost.
     pub fn watchdog(&mut self, responder: &mut P) {
         if self.output.is_empty() {
+            self.flushed(responder);
             self.uart.settle();
             return;
         }
@@ -91,6 +96,9 @@ impl<R: Registers, P: Responder> Console<R, P> {
     pub fn watch(&self) -> Option<u64> {
         if !self.output.is_empty() {
             return Some(WATCH_NS << self.stalls.min(WATCH_DOUBLINGS));
+        }
+        if !self.flushers.is_empty() {
+            return Some(LEAVING_NS);
         }
         self.uart.is_unsettled().then_some(QUIET_NS)
     }
@@ -114,7 +122,24 @@ impl<R: Registers, P: Responder> Console<R, P> {
         while self.accept_parked(responder) {
             moved |= self.send();
         }
+        self.flushed(responder);
         moved
+    }
+
+    /// Answers the flushes if everything has left.
+    fn flushed(&mut self, responder: &mut P) {
+        if self.flushers.is_empty() || !self.is_drained() {
+            return;
+        }
+        for call in core::mem::take(&mut self.flushers) {
+            // Who is gone needs no answer.
+            let _ = call.answer(responder, &());
+        }
+    }
+
+    /// Whether nothing that was written is still here. A writer is parked only behind a full buffer.
+    fn is_drained(&mut self) -> bool {
+        self.output.is_empty() && self.writers.is_empty() && self.uart.is_idle()
     }
 
     fn receive(&mut self) {
@@ -229,6 +254,19 @@ impl<R: Registers, P: Responder> Service<P> for Console<R, P> {
         let (call, outcome) = call.park().map_err(|_| StreamError::Busy)?;
         // There is room for it.
         let _ = self.readers.push(Reader { call, badge, max });
+        Ok(outcome)
+    }
+
+    fn flush(&mut self, call: Call<'_, P, Flush>, (): ()) -> Served<Flush, P::Handle> {
+        if self.is_drained() {
+            return Ok(call.reply(()));
+        }
+        if self.flushers.is_full() {
+            return Err(StreamError::Busy);
+        }
+        let (call, outcome) = call.park().map_err(|_| StreamError::Busy)?;
+        // There is room for it.
+        let _ = self.flushers.push(call);
         Ok(outcome)
     }
 }

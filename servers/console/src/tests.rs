@@ -1,7 +1,7 @@
 //! The console against the hostile UART: nothing is lost that the device did not lose, and nothing waits for ever.
 
 use ipc::abi::Error;
-use ipc::proto::stream::{self, CHUNK_MAX, Chunk, Read, Write};
+use ipc::proto::stream::{self, CHUNK_MAX, Chunk, Flush, Read, Write};
 use ipc::proto::{Disposition, Message, Operation, Responder};
 use proptest::prelude::*;
 
@@ -71,14 +71,14 @@ impl Bench {
         !answered || message.op == 0
     }
     fn note(&mut self, operation: u16, call: u32, message: &Message<()>) {
-        if operation == Write::NUMBER {
+        if operation != Read::NUMBER {
             self.writes.push(call);
         } else {
             let bytes: Chunk = message.get().expect("a chunk");
             self.reads.push((call, bytes.to_vec()));
         }
     }
-    /// Sorts what was answered late: a write's answer is empty, a read's never.
+    /// Sorts what was answered late: the answer to a write or a flush is empty, that to a read never.
     fn collect(&mut self) {
         for (call, message) in std::mem::take(&mut self.desk.answered) {
             let operation = if message.bytes.is_empty() {
@@ -224,6 +224,23 @@ fn writers_are_parked_in_order_and_then_refused() {
     bench.settle();
     assert_eq!(bench.writes, (0..taken as u32).collect::<Vec<_>>());
     assert_eq!(bench.sent().len(), taken * CHUNK_MAX * 2);
+}
+
+#[test]
+fn a_flush_is_answered_when_the_last_byte_has_left() {
+    let mut bench = Bench::new(16);
+    assert!(bench.call::<Flush>(1, 0, &()));
+    assert_eq!(bench.writes, [1], "nothing to wait for");
+    bench.write(2, b"last words");
+    assert!(bench.call::<Flush>(3, 0, &()));
+    for _ in 0..3 {
+        bench.watchdog();
+        assert_eq!(bench.writes, [1, 2], "the bytes are in the device still");
+    }
+    bench.device.carry();
+    bench.watchdog();
+    assert_eq!(bench.writes, [1, 2, 3]);
+    assert_eq!(bench.console.watch(), None);
 }
 
 #[test]

@@ -179,6 +179,11 @@ impl<R: Registers> Uart<R> {
         sent
     }
 
+    /// Whether all that was handed over has left. No interrupt tells when it does.
+    pub fn is_idle(&mut self) -> bool {
+        self.status().contains(LineStatus::IDLE)
+    }
+
     /// Turns every interrupt off, which lowers the line.
     pub fn quiet(&mut self) {
         self.enable(InterruptEnable::empty());

@@ -7,7 +7,7 @@ use ipc::abi::info::{CpuInfo, InfoKind, MemoryInfo};
 use ipc::abi::{Error, Rights};
 use ipc::proto::init::{self, Args, ExitReport, Name, ProcessInfo, Spawn};
 use ipc::proto::profd::{self, Holder, Refusal, Request, Spot, Start};
-use ipc::proto::{CallError, ProtocolError};
+use ipc::proto::{CallError, ProtocolError, stream};
 use shell::protocol::PROGRAMS;
 use shell::system::{InitResult, LogPart, System};
 use shell::text;
@@ -21,6 +21,8 @@ const LOG_PART: usize = 2048;
 const VERSION_MAX: usize = 256;
 /// What profd gets to name a place, in nanoseconds: a report of a crash must not hang because profd does.
 const LOCATE_TIMEOUT: u64 = 500 * time::MILLISECOND;
+/// What the last output gets to leave before the power goes, in nanoseconds.
+const FLUSH_TIMEOUT: u64 = 1000 * time::MILLISECOND;
 /// Action of the call `system_power`.
 const POWER_OFF: u64 = 0;
 
@@ -135,6 +137,9 @@ impl System for Machine {
     }
 
     fn power_off(&mut self) -> Error {
+        // Whatever comes of it: the machine is to go off, also if nobody reads its last words.
+        let stream = Connection::new(self.wiring.stream.1).timeout(FLUSH_TIMEOUT);
+        let _ = stream::Client::new(stream).flush(&());
         match syscall::system_power(self.wiring.system, POWER_OFF) {
             Err(error) => error,
             // It does not return then.

@@ -247,6 +247,15 @@ impl<S: Sink, P: Responder> stream::Service<P> for Terminal<S, P> {
         }
     }
 
+    fn flush(
+        &mut self,
+        call: Call<'_, P, stream::Flush>,
+        (): (),
+    ) -> Served<stream::Flush, P::Handle> {
+        // What is written goes on to the session's stream before the write is answered.
+        Ok(call.reply(()))
+    }
+
     fn read(&mut self, _: Call<'_, P, stream::Read>, _: u16) -> Served<stream::Read, P::Handle> {
         Err(StreamError::WriteOnly)
     }

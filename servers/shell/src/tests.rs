@@ -1,7 +1,7 @@
 //! A session's terminal, driven as its threads, its user and its programs drive it.
 
 use ipc::abi::Error;
-use ipc::proto::stream::{CHUNK_MAX, Chunk, Read, Write};
+use ipc::proto::stream::{CHUNK_MAX, Chunk, Flush, Read, Write};
 use ipc::proto::{Disposition, Message, Operation, Responder};
 use proptest::prelude::*;
 
@@ -221,10 +221,11 @@ fn output_at_the_prompt_goes_above_the_line() {
 }
 
 #[test]
-fn programs_can_write_and_nothing_else() {
+fn programs_can_write_and_flush_and_nothing_else() {
     let mut bench = Bench::new();
     let chunk = Chunk::new();
     assert!(matches!(bench.call::<Read>(PROGRAMS, &1), Some(Err(1))));
+    assert!(matches!(bench.call::<Flush>(PROGRAMS, &()), Some(Ok(()))));
     assert!(matches!(
         bench.call::<Input>(PROGRAMS, &chunk),
         Some(Err(1))

@@ -117,6 +117,8 @@ pub(super) fn kill(context: Context<'_>) -> fmt::Result {
     match context.system.kill(pid) {
         Ok(()) => {
             context.jobs.forget(pid);
+            // Until it is gone, `ps` would still show it. One that was gone first has nothing to wait for.
+            let _ = context.system.wait(pid);
             writeln!(context.session, "killed {pid}")
         }
         Err(error) => context.fail(format_args!("pid {pid}: {error}")),
