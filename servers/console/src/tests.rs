@@ -7,6 +7,7 @@ use proptest::prelude::*;
 
 use crate::driver::{Console, PARKED_MAX};
 use crate::fake::Shared;
+use crate::registers::{Register, Registers};
 use crate::uart::{Absent, Counters, RECEIVE_BURST, Uart};
 
 /// Remembers the answers to parked calls, which it knows by the number of the call. Callers in `dead` are gone.
@@ -332,6 +333,18 @@ fn what_was_sent_before_the_console_started_is_not_lost() {
     bench.settle();
     assert_eq!(bench.input(), b"abc");
     assert_eq!(device.room(), 16, "the line was quiet: the FIFOs are on");
+}
+
+#[test]
+fn what_the_kernel_is_still_sending_is_not_lost() {
+    let mut device = Shared::new(16);
+    device.write(Register::Data, b'k');
+    let mut bench = Bench::with(device.clone());
+    assert!(bench.console.watch().is_some(), "the FIFOs are off");
+    bench.watchdog();
+    bench.settle();
+    assert_eq!(bench.sent(), b"k");
+    assert_eq!(device.room(), 16, "the FIFOs are on");
 }
 
 #[test]

@@ -161,6 +161,7 @@ fn a_background_program_is_started_and_an_abnormal_end_told_once() {
     assert_eq!(bench.run("run shares 60 30 10 &"), "started 7 shares\n");
     assert_eq!(bench.system.spawned[0].1, ["60", "30", "10"]);
     assert_eq!(bench.run("run sleep 1 &"), "started 8 sleep\n");
+    bench.system.add(50, "later");
     assert_eq!(bench.prompt(), "");
     bench.system.end(7, "shares", Ending::Killed, 0);
     bench.system.end(8, "sleep", Ending::Exited, 0);
