@@ -1,0 +1,72 @@
+//! What a terminal, a cat on the keyboard or a hostile peer may send: no crash, no stuck prompt.
+
+use anyhow::ensure;
+
+use crate::test::{Case, Context, Verdict};
+
+use super::session::Session;
+
+/// The tests.
+pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
+    vec![
+        Case::new("a_line_of_10000_bytes_is_survived", || long_line(context)),
+        Case::new("bytes_of_every_value_are_survived", || every_byte(context)),
+        Case::new("lines_can_be_edited", || editing(context)),
+        Case::new("bytes_typed_while_a_command_runs_are_kept", || {
+            type_ahead(context)
+        }),
+    ]
+}
+
+fn long_line(context: &Context<'_>) -> Verdict {
+    let mut session = Session::on(context, 2)?;
+    session.run(&"x".repeat(10_000))?;
+    session.run(&format!("help {}", "y ".repeat(5_000)))?;
+    session.expect("version", &["Sonde"])?;
+    session.power_off()
+}
+
+fn every_byte(context: &Context<'_>) -> Verdict {
+    let mut session = Session::on(context, 2)?;
+    for noise in [
+        &b"\0\0\0"[..],
+        b"\x1b[1;2;3;4;5;6;7;8;9999999999999999999m\x1b[\x1b]0;title\x07",
+        "\u{e4}\u{20ac}\u{1f980}".as_bytes(),
+        b"\xff\xfe\xc3\x28\xf0\x9f",
+        b"\x1b[A\x1b[B\x1b[C\x1b[D\x1b[H\x1b[F\x1bOA\x7f\x08\x01\x05\x0b\x15\x17\x0c",
+    ] {
+        session.guest.send(noise)?;
+        // Ctrl-C drops whatever that has become, also an unfinished sequence. How many prompts that makes depends on the
+        // noise; the answer tells that the last one works.
+        session.guest.send(b"\x03version\n")?;
+        session.guest.wait_for("Sonde 0.")?;
+    }
+    session.guest.send(b"version\n")?;
+    session.guest.wait_for("Sonde 0.")?;
+    session.guest.prompt()?;
+    session.power_off()
+}
+
+fn editing(context: &Context<'_>) -> Verdict {
+    let mut session = Session::on(context, 1)?;
+    for typed in [
+        "rsion\x1b[Hve",                  // Home
+        "version x\x7f\x7f",              // Backspace
+        "verXion\x1b[D\x1b[D\x1b[D\x7fs", // cursor left
+        "garbage\x15version",             // Ctrl-U
+    ] {
+        session.expect(typed, &["Sonde"])?;
+    }
+    session.run("help")?;
+    session.expect("\x1b[A\x1b[A", &["Sonde"])?;
+    session.power_off()
+}
+
+fn type_ahead(context: &Context<'_>) -> Verdict {
+    let mut session = Session::on(context, 2)?;
+    session.guest.send(b"run sleep 300\nversion\nuptime\n")?;
+    let text = session.guest.wait_for("2 cpus")?;
+    ensure!(text.contains("Sonde"), "{text}");
+    session.guest.prompt()?;
+    session.power_off()
+}

@@ -1,0 +1,82 @@
+//! Machines and boot archives that Sonde cannot work with: one line that says so, and a failure.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use ipc::bootfs::Bootfs;
+
+use crate::build::Image;
+use crate::cli::BootOptions;
+use crate::test::{Case, Context, Verdict};
+
+use super::features::refuses;
+
+/// The tests.
+pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
+    vec![
+        Case::new("too_little_memory_is_told", || {
+            let options = BootOptions {
+                mem: 4,
+                ..BootOptions::default()
+            };
+            refuses(context.image()?, options, &["memory", "iB"])
+        }),
+        Case::new("a_missing_bootfs_is_told", || {
+            damaged(context, "missing", |_| None)
+        }),
+        Case::new("a_truncated_bootfs_is_told", || {
+            damaged(context, "truncated", |bytes| {
+                Some(bytes[..bytes.len() / 2].to_vec())
+            })
+        }),
+        Case::new("a_bootfs_of_other_bytes_is_told", || {
+            damaged(context, "other", |bytes| Some(vec![0x5a; bytes.len()]))
+        }),
+        Case::new("a_damaged_init_is_told", || {
+            damaged(context, "init", |bytes| damage(bytes, "bin/init"))
+        }),
+        Case::new("a_damaged_configuration_is_told", || {
+            damaged(context, "system", |bytes| damage(bytes, "system"))
+        }),
+    ]
+}
+
+/// Boots with a changed archive, or none; one line must name it.
+fn damaged(
+    context: &Context<'_>,
+    name: &str,
+    change: impl Fn(&[u8]) -> Option<Vec<u8>>,
+) -> Verdict {
+    let image = context.image()?;
+    let good = image
+        .bootfs
+        .as_ref()
+        .map(fs::read)
+        .transpose()?
+        .unwrap_or_default();
+    let bootfs = change(&good)
+        .map(|bytes| write(context, name, &bytes))
+        .transpose()?;
+    let image = Image {
+        kernel: image.kernel.clone(),
+        bootfs,
+    };
+    refuses(&image, BootOptions::default(), &["bootfs"])
+}
+
+fn write(context: &Context<'_>, name: &str, bytes: &[u8]) -> Result<PathBuf> {
+    let directory = context.workspace.target.join("system-tests");
+    fs::create_dir_all(&directory)?;
+    let path = directory.join(format!("bootfs-{name}"));
+    fs::write(&path, bytes)?;
+    Ok(path)
+}
+
+/// The archive with one byte in the middle of a file changed.
+fn damage(bytes: &[u8], name: &str) -> Option<Vec<u8>> {
+    let file = Bootfs::parse(bytes).ok()?.find(name)?;
+    let mut bytes = bytes.to_vec();
+    bytes[file.offset + file.data.len() / 2] ^= 1;
+    Some(bytes)
+}

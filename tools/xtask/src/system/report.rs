@@ -1,0 +1,210 @@
+//! The profile as the shell prints it, read back: what scripts may rely on (`docs/report.md`).
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+/// A report of `profile`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// Milliseconds that were profiled.
+    pub profiled_ms: u64,
+    /// Milliseconds that were asked for, where that differs.
+    pub asked_ms: Option<u64>,
+    /// Samples in the report.
+    pub samples: u64,
+    /// Samples taken, where the report is of one process.
+    pub taken: Option<u64>,
+    /// CPUs that contributed.
+    pub cpus: u64,
+    /// Samples lost.
+    pub dropped: u64,
+    /// Long name of the source.
+    pub source: String,
+    /// Hottest first.
+    pub chains: Vec<Chain>,
+}
+
+/// One chain: where samples hit, and how the code got there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chain {
+    /// Samples.
+    pub count: u64,
+    /// Percent of the samples reported, in tenths.
+    pub tenths: u64,
+    /// Program.
+    pub image: String,
+    /// Function, or address.
+    pub symbol: String,
+    /// The lines of callers, without indentation: `<- shares`main+0x61`.
+    pub callers: Vec<String>,
+}
+
+impl Report {
+    /// Reads a report. Lines after the chains are notes for people.
+    ///
+    /// # Errors
+    /// If it does not have the documented form.
+    pub fn parse(text: &str) -> Result<Self> {
+        Self::parse_lines(text).with_context(|| format!("in this report:\n{text}"))
+    }
+
+    fn parse_lines(text: &str) -> Result<Self> {
+        let mut lines = text.lines();
+        let first = lines.next().context("it is empty")?;
+        let window = between(first, "profiled ", " ms")?;
+        let (profiled, asked) = match window.split_once(" of ") {
+            Some((profiled, asked)) => (profiled, Some(asked)),
+            None => (window, None),
+        };
+        let second = lines.next().context("it has one line")?;
+        let fields: Vec<&str> = second.split(", ").collect();
+        let [samples_on_cpus, dropped, source] = fields[..] else {
+            bail!("the second line has {} fields", fields.len());
+        };
+        let (samples, cpus) = samples_on_cpus.split_once(" on ").context("no CPUs")?;
+        let (samples, taken) = match samples.split_once(" samples (of ") {
+            Some((samples, taken)) => (samples, Some(between(taken, "", " taken)")?)),
+            None => (between(samples, "", " samples")?, None),
+        };
+        let mut report = Self {
+            profiled_ms: profiled.parse()?,
+            asked_ms: asked.map(str::parse).transpose()?,
+            samples: samples.parse()?,
+            taken: taken.map(str::parse).transpose()?,
+            cpus: between(cpus, "", " cpus")?.parse()?,
+            dropped: between(dropped, "", " dropped")?.parse()?,
+            source: between(source, "source ", "")?.to_owned(),
+            chains: Vec::new(),
+        };
+        for line in lines {
+            match (line.trim_start(), report.chains.last_mut()) {
+                (caller, Some(chain)) if caller.starts_with("<-") || caller.starts_with("<=") => {
+                    chain.callers.push(caller.to_owned());
+                }
+                (line, _) if is_leaf(line) => report.chains.push(leaf(line)?),
+                _ => break,
+            }
+        }
+        Ok(report)
+    }
+
+    /// Samples whose leaf is this function of this program.
+    #[must_use]
+    pub fn count(&self, image: &str, symbol: &str) -> u64 {
+        let hits = self.chains.iter();
+        let hits = hits.filter(|chain| chain.image == image && chain.symbol == symbol);
+        hits.map(|chain| chain.count).sum()
+    }
+
+    /// Checks what must hold in every report.
+    ///
+    /// # Errors
+    /// What does not.
+    pub fn check(&self) -> Result<()> {
+        let shown: u64 = self.chains.iter().map(|chain| chain.count).sum();
+        ensure!(
+            shown <= self.samples,
+            "{shown} samples shown of {}",
+            self.samples
+        );
+        ensure!(
+            self.taken.is_none_or(|taken| taken >= self.samples),
+            "more reported than taken"
+        );
+        ensure!(
+            self.chains.is_sorted_by(|a, b| a.count >= b.count),
+            "the hottest chains are not first"
+        );
+        for chain in &self.chains {
+            let exact = chain.count * 1000;
+            let printed = chain.tenths * self.samples;
+            ensure!(
+                exact.abs_diff(printed) <= self.samples,
+                "{} of {} samples are not {} tenths of a percent",
+                chain.count,
+                self.samples,
+                chain.tenths
+            );
+        }
+        Ok(())
+    }
+}
+
+fn is_leaf(line: &str) -> bool {
+    line.split_once("% ").is_some_and(|(percent, _)| {
+        percent
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || byte == b'.')
+    })
+}
+
+fn leaf(line: &str) -> Result<Chain> {
+    let (percent, rest) = line.split_once("% ").context("no percentage")?;
+    let (count, place) = rest.split_once(' ').context("no count")?;
+    let (image, place) = place.split_once('`').context("no program")?;
+    // The offset is last; symbols may hold a plus sign of their own.
+    let symbol = place.rsplit_once('+').map_or(place, |(symbol, _)| symbol);
+    let (whole, tenth) = percent.split_once('.').context("no tenths")?;
+    Ok(Chain {
+        count: count.parse()?,
+        tenths: whole.parse::<u64>()? * 10 + tenth.parse::<u64>()?,
+        image: image.to_owned(),
+        symbol: symbol.to_owned(),
+        callers: Vec::new(),
+    })
+}
+
+fn between<'a>(text: &'a str, before: &str, after: &str) -> Result<&'a str> {
+    let inner = text
+        .strip_prefix(before)
+        .and_then(|text| text.strip_suffix(after));
+    inner.with_context(|| format!("{text:?} is not {before:?} .. {after:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_documented_form_is_read() {
+        let text = "\
+profiled 1000 ms
+3987 samples on 4 cpus, 0 dropped, source timer/nmi
+75.2% 2998 kernel`idle+0x3
+14.9% 594 shares`share_a+0x10..0x2c
+        <- shares`main+0x61
+ 5.1% 203 kernel`ipc::transfer+0x12..0x48
+        <- kernel`syscall_entry+0x5a
+        <= netload`main+0x5c
+(a note)
+";
+        let report = Report::parse(text).unwrap();
+        report.check().unwrap();
+        assert_eq!((report.profiled_ms, report.asked_ms), (1000, None));
+        assert_eq!((report.samples, report.taken, report.cpus), (3987, None, 4));
+        assert_eq!((report.dropped, report.source.as_str()), (0, "timer/nmi"));
+        assert_eq!(report.chains.len(), 3);
+        assert_eq!(report.count("shares", "share_a"), 594);
+        assert_eq!(report.chains[2].symbol, "ipc::transfer");
+        assert_eq!(report.chains[2].callers[1], "<= netload`main+0x5c");
+    }
+
+    #[test]
+    fn one_process_and_a_short_window_are_read() {
+        let text = "profiled 310 of 2000 ms\n12 samples (of 120 taken) on 1 cpus, 3 dropped, source tick\n";
+        let report = Report::parse(text).unwrap();
+        assert_eq!((report.profiled_ms, report.asked_ms), (310, Some(2000)));
+        assert_eq!((report.samples, report.taken), (12, Some(120)));
+    }
+
+    #[test]
+    fn what_does_not_add_up_is_found() {
+        let report = |chains: &str| {
+            let header = "profiled 9 ms\n100 samples on 1 cpus, 0 dropped, source tick\n";
+            Report::parse(&format!("{header}{chains}")).unwrap().check()
+        };
+        assert!(report("60.0% 60 a`b+0x1\n40.0% 40 a`c+0x1\n").is_ok());
+        assert!(report("60.0% 60 a`b+0x1\n41.0% 41 a`c+0x1\n").is_err());
+        assert!(report("40.0% 40 a`b+0x1\n60.0% 60 a`c+0x1\n").is_err());
+        assert!(report("55.0% 60 a`b+0x1\n").is_err());
+    }
+}

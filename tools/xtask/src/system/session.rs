@@ -1,0 +1,105 @@
+//! A shell on a machine that has booted: what most tests begin with.
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::cli::BootOptions;
+use crate::qemu::{Machine, Network, POWER_OFF, Serial, debug_exit};
+use crate::test::{Context, Verdict};
+
+use super::guest::Guest;
+use super::report::Report;
+
+/// A machine at its prompt.
+pub struct Session {
+    /// The machine.
+    pub guest: Guest,
+    /// What it said before the first prompt.
+    pub greeting: String,
+}
+
+impl Session {
+    /// Boots the image and waits for the prompt.
+    ///
+    /// # Errors
+    /// If it does not get there.
+    pub fn boot(context: &Context<'_>, options: BootOptions) -> Result<Self> {
+        let machine = Machine {
+            options,
+            serial: Serial::Pipes,
+            network: Network::Closed,
+        };
+        let mut guest = Guest::start(machine.command(context.image()?))?;
+        let greeting = guest.prompt()?;
+        Ok(Self { guest, greeting })
+    }
+
+    /// On so many CPUs.
+    ///
+    /// # Errors
+    /// If it does not get to the prompt.
+    pub fn on(context: &Context<'_>, smp: u32) -> Result<Self> {
+        let options = BootOptions {
+            smp,
+            ..BootOptions::default()
+        };
+        Self::boot(context, options)
+    }
+
+    /// Runs a command; returns what it printed.
+    ///
+    /// # Errors
+    /// If the prompt does not come back.
+    pub fn run(&mut self, line: &str) -> Result<String> {
+        Ok(self.guest.run(line)?)
+    }
+
+    /// Runs a command and checks that it printed all of these.
+    ///
+    /// # Errors
+    /// What is missing.
+    pub fn expect(&mut self, line: &str, parts: &[&str]) -> Result<String> {
+        let text = self.run(line)?;
+        for part in parts {
+            ensure!(
+                text.contains(part),
+                "`{line}` printed no {part:?}, but:\n{text}"
+            );
+        }
+        Ok(text)
+    }
+
+    /// Takes a profile with these arguments, and checks what must hold in every report.
+    ///
+    /// # Errors
+    /// If it is none, or does not add up.
+    pub fn profile(&mut self, arguments: &str) -> Result<Report> {
+        let text = self.run(&format!("profile {arguments}"))?;
+        let report = Report::parse(&text)?;
+        report
+            .check()
+            .with_context(|| format!("in this report:\n{text}"))?;
+        Ok(report)
+    }
+
+    /// Starts a program in the background; returns its pid.
+    ///
+    /// # Errors
+    /// If the shell does not say that it started.
+    pub fn start(&mut self, program: &str) -> Result<u64> {
+        let text = self.run(&format!("run {program} &"))?;
+        let pid = text
+            .strip_prefix("started ")
+            .and_then(|rest| rest.split(' ').next());
+        pid.and_then(|pid| pid.parse().ok())
+            .with_context(|| format!("`run {program} &` printed:\n{text}"))
+    }
+
+    /// Powers off, and checks that the machine agrees.
+    ///
+    /// # Errors
+    /// If it ends in another way, or not at all.
+    pub fn power_off(mut self) -> Verdict {
+        self.guest.send(b"poweroff\n")?;
+        Ok(self.guest.expect_exit(debug_exit(POWER_OFF))?)
+    }
+}

@@ -1,0 +1,134 @@
+//! Commands, as a user types them.
+
+use anyhow::ensure;
+
+use crate::test::{Case, Context, Verdict};
+
+use super::session::Session;
+
+/// The tests.
+pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
+    vec![
+        Case::new("commands_answer", || commands(context)),
+        Case::new("programs_run_and_are_killed", || programs(context)),
+        Case::new("ctrl_c_stops_what_runs", || interrupt(context)),
+        Case::new("every_crash_is_reported_and_harms_itself_only", || {
+            crashes(context)
+        }),
+        Case::new("ended_programs_leave_no_memory_behind", || leaks(context)),
+    ]
+}
+
+fn commands(context: &Context<'_>) -> Verdict {
+    let mut session = Session::on(context, 2)?;
+    let names = [
+        "help", "profile", "ps", "run", "kill", "mem", "uptime", "dmesg", "version", "poweroff",
+    ];
+    session.expect("help", &names)?;
+    for name in names {
+        // An example looks like the prompt and a command, so it is waited for by what follows it.
+        session.guest.send(format!("help {name}\n").as_bytes())?;
+        session.guest.wait_for("  # ")?;
+    }
+    session.guest.send(b"version\n")?;
+    session.guest.wait_for("Sonde 0.")?;
+    session.guest.prompt()?;
+    let ps = session.expect("ps", &["init", "console", "profd", "shell"])?;
+    let header: Vec<&str> = ps.split_whitespace().take(6).collect();
+    ensure!(
+        header == ["PID", "NAME", "STATE", "CPU", "TIME", "MEM"],
+        "{ps}"
+    );
+    session.expect("mem", &["total", "free"])?;
+    session.expect("uptime", &["2 cpus"])?;
+    session.expect("version", &["Sonde"])?;
+    session.expect("dmesg", &["kernel: ", "2 cpus"])?;
+    session.expect("nonsense", &["nonsense", "help"])?;
+    session.power_off()
+}
+
+fn programs(context: &Context<'_>) -> Verdict {
+    let mut session = Session::on(context, 4)?;
+    let pid = session.start("spin")?;
+    let row = format!("\n{pid} ");
+    session.expect("ps", &[&row, "spin"])?;
+    session.expect(&format!("kill {pid}"), &[&pid.to_string()])?;
+    let ps = session.run("ps")?;
+    ensure!(!ps.contains("spin"), "it is still there:\n{ps}");
+    let text = session.run("run sleep 1")?;
+    ensure!(text.is_empty(), "{text}");
+    session.expect("run nosuch", &["nosuch", "no such program"])?;
+    session.expect(&format!("kill {pid}"), &["it has ended"])?;
+    session.expect("kill 0", &["kill: "])?;
+    session.power_off()
+}
+
+fn interrupt(context: &Context<'_>) -> Verdict {
+    let mut session = Session::on(context, 2)?;
+    for program in ["spin", "sleep 100000"] {
+        session.guest.send(format!("run {program}\n").as_bytes())?;
+        session.guest.wait_for("\n")?;
+        session.guest.send(b"\x03")?;
+        session.guest.prompt()?;
+        let name = program.split(' ').next().unwrap_or(program);
+        let ps = session.run("ps")?;
+        ensure!(!ps.contains(name), "it is still there:\n{ps}");
+    }
+    session.power_off()
+}
+
+/// Each kind of crash, and what the shell says of it.
+const CRASHES: [(&str, &str); 10] = [
+    ("null", "page fault: read of 0x0"),
+    ("wild", "page fault: read of 0x5eadbeef0000"),
+    ("stack", "page fault: write"),
+    ("ud2", "invalid instruction"),
+    ("divide", "divide error"),
+    ("hlt", "general protection"),
+    ("port", "general protection"),
+    ("sse", "SSE"),
+    ("exec", "page fault: execution"),
+    ("panic", "asked to"),
+];
+
+fn crashes(context: &Context<'_>) -> Verdict {
+    let mut session = Session::on(context, 4)?;
+    for (kind, says) in CRASHES {
+        let text = session.expect(&format!("run crash {kind}"), &["crash: ", says])?;
+        ensure!(
+            !text.contains("still here"),
+            "`crash {kind}` survived:\n{text}"
+        );
+        if kind != "exec" && kind != "panic" {
+            ensure!(
+                text.contains("crash`"),
+                "`crash {kind}` names no place:\n{text}"
+            );
+        }
+    }
+    session.expect("ps", &["init", "console", "profd", "shell"])?;
+    session.power_off()
+}
+
+fn leaks(context: &Context<'_>) -> Verdict {
+    let mut session = Session::on(context, 4)?;
+    let round = |session: &mut Session, times: usize| -> anyhow::Result<String> {
+        for _ in 0..times {
+            session.run("run sleep 1")?;
+            session.run("run crash null")?;
+        }
+        session.run("mem")
+    };
+    // init and profd remember some hundred ended programs, then forget the oldest: only until then may they grow.
+    let before = round(&mut session, 150)?;
+    let after = round(&mut session, 150)?;
+    let used = |text: &str| -> Vec<String> {
+        let steady = |line: &&str| !line.starts_with("waiting") && !line.starts_with("free");
+        text.lines().filter(steady).map(str::to_owned).collect()
+    };
+    ensure!(
+        used(&before) == used(&after),
+        "before:\n{before}after:\n{after}"
+    );
+    session.power_off()
+}
