@@ -242,7 +242,8 @@ mod tests {
             let mut memory = info(1, &[(0, u64::MAX, 1), (0x10_0000, 0x1000, 2)]);
             memory.0[0].1[at] = to;
             if let Ok(found) = parse(&memory, 0x1000) {
-                prop_assert!(!found.ram.contains(Range::sized(0x10_0000, 1)));
+                // A smaller count of entries (bytes 48 to 51) is a map without the reserved one: nothing tells it from a true map.
+                prop_assert!((48..52).contains(&at) || !found.ram.contains(Range::sized(0x10_0000, 1)));
                 prop_assert!(found.ram.ranges().iter().all(|range| range.end <= MEMORY_END));
             }
         }
