@@ -57,6 +57,14 @@ impl<H: Hardware> Kernel<H> {
             .expect("an exception in user mode comes from the current thread");
         let thread = self.thread(id);
         let kind = kind_of(vector);
+        // This CPU may have walked a table that was pruned and since replaced: its program did nothing wrong, and tries again.
+        if kind == FaultKind::Page
+            && let Some(root) = self.process_of(thread).root()
+            && Tables::at(root).fault_is_stale(self.hw, UserAddr(address), error)
+        {
+            self.hw.flush_all();
+            return;
+        }
         let mut report = CrashReport {
             kind: kind as u64,
             tid: thread.tid.load(Relaxed).into(),

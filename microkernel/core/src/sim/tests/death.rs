@@ -116,6 +116,23 @@ fn a_kill_reaches_threads_in_every_state() {
 }
 
 #[test]
+fn a_fault_that_the_tables_do_not_explain_is_tried_again() {
+    let mut sim = Sim::new(1);
+    let (program, user) = sim.alone(60);
+    let memory = sim.make(user, Syscall::memory_create, &[0, 1, 0]);
+    sim.issue(user, Syscall::map, &[0, raw(memory), 0x50_0000, 0, 1, 384])
+        .results();
+    let cpu = sim.schedule(user);
+    // A write, by a program, to a page that was not present: it is, and may be written.
+    sim.kernel.fault(sim.cpu(cpu), 14, 0b110, 0x50_0000);
+    assert_eq!(status(&mut sim, program).reason, ExitReason::Running as u64);
+    let cpu = sim.schedule(user);
+    sim.kernel.fault(sim.cpu(cpu), 14, 0b110, 0x50_1000);
+    sim.settle();
+    assert_eq!(status(&mut sim, program).reason, ExitReason::Faulted as u64);
+}
+
+#[test]
 fn a_fault_says_where_and_what_the_registers_were() {
     use crate::base::regs::Reg;
     let mut sim = Sim::new(2);
