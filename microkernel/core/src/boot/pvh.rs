@@ -236,16 +236,60 @@ mod tests {
         );
     }
 
+    /// Bytes of the start information that hold the count of memory map entries.
+    const COUNT: core::ops::Range<usize> = 48..52;
+
+    fn ram(entries: &[(u64, u64, u32)]) -> std::vec::Vec<Range> {
+        let found = parse(&info(0, entries), 0x1000).unwrap();
+        found.ram.ranges().to_vec()
+    }
+
+    /// A map of entries that lie apart, RAM and other.
+    fn apart() -> impl Strategy<Value = std::vec::Vec<(u64, u64, u32)>> {
+        prop::collection::vec((1..9u64, 1..9u64, 1..3u32), 1..6).prop_map(|rows| {
+            let mut end = 0;
+            let entry = |(gap, pages, kind)| {
+                let start = end + gap * 0x1000;
+                end = start + pages * 0x1000;
+                (start, pages * 0x1000, kind)
+            };
+            rows.into_iter().map(entry).collect()
+        })
+    }
+
     proptest! {
+        /// Whatever byte it is but those of the count, for which the next test has the law.
         #[test]
-        fn damage_never_makes_memory_of_what_is_kept(at in 0usize..56, to in any::<u8>()) {
+        fn damage_never_makes_memory_of_what_is_kept(
+            at in (0..56usize).prop_filter("the count", |at| !COUNT.contains(at)), to in any::<u8>()
+        ) {
             let mut memory = info(1, &[(0, u64::MAX, 1), (0x10_0000, 0x1000, 2)]);
             memory.0[0].1[at] = to;
             if let Ok(found) = parse(&memory, 0x1000) {
-                // A smaller count of entries (bytes 48 to 51) is a map without the reserved one: nothing tells it from a true map.
-                prop_assert!((48..52).contains(&at) || !found.ram.contains(Range::sized(0x10_0000, 1)));
+                prop_assert!(!found.ram.contains(Range::sized(0x10_0000, 1)));
                 prop_assert!(found.ram.ranges().iter().all(|range| range.end <= MEMORY_END));
             }
+        }
+
+        /// The protocol has nothing to check the count by. A larger one runs into what cannot be read, here; a smaller one is a
+        /// map of the first entries, all of it memory if no entry lies in another.
+        #[test]
+        fn a_damaged_count_is_refused_or_leaves_memory_out(map in apart(), at in COUNT, to in any::<u8>()) {
+            let mut memory = info(0, &map);
+            memory.0[0].1[at] = to;
+            let count = half(&memory.0[0].1, COUNT.start);
+            let found = parse(&memory, 0x1000).map(|found| found.ram.ranges().to_vec());
+            let expected = match (count, map.get(..count as usize)) {
+                (0, _) => Err(Error::NoMemoryMap),
+                (_, Some(first)) => Ok(ram(first)),
+                (..=ENTRIES_MAX, None) => Err(Error::Unreadable { at: 0x4000 + map.len() as u64 * ENTRY_SIZE }),
+                (_, None) => Err(Error::TooManyEntries),
+            };
+            prop_assert_eq!(&found, &expected);
+            let whole = parse(&info(0, &map), 0x1000).unwrap().ram;
+            let mut both = whole.clone();
+            found.unwrap_or_default().into_iter().for_each(|range| both.insert(range));
+            prop_assert_eq!(both.bytes(), whole.bytes());
         }
     }
 }
