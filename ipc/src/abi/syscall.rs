@@ -75,8 +75,7 @@ macro_rules! syscall_enum {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(u64)]
         #[expect(non_camel_case_types, reason = "a variant is named as the call it stands for")]
-        #[allow(missing_docs, clippy::allow_attributes, reason = "each call's text is in the table")]
-        pub enum Syscall { $($name = $number,)* }
+        pub enum Syscall { $(#[doc = $text] $name = $number,)* }
 
         impl Syscall {
             /// Every call, in the order of the numbers.

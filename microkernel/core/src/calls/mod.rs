@@ -78,6 +78,17 @@ impl<A: Register, B: Register, C: Register> Results for (A, B, C) {
 /// Registers of the arguments, in order.
 const ARGUMENTS: [Reg; 6] = [Reg::Rdi, Reg::Rsi, Reg::Rdx, Reg::R10, Reg::R8, Reg::R9];
 
+/// The first `N` arguments.
+fn arguments<const N: usize>(regs: &SavedRegs) -> [u64; N] {
+    const {
+        assert!(
+            N <= ARGUMENTS.len(),
+            "a call has no more arguments than registers for them"
+        )
+    };
+    core::array::from_fn(|index| regs.get(ARGUMENTS[index]))
+}
+
 /// Builds the dispatch from the table. A bad argument value is the caller's fault before the call begins.
 macro_rules! dispatch {
     ($($number:literal $name:ident($($arg:ident: $type:ty),*) -> ($($ret:ident: $ret_type:ty),*) $text:literal;)*) => {
@@ -86,10 +97,8 @@ macro_rules! dispatch {
                 let regs = &caller.thread.regs;
                 match number {
                     $($number => {
-                        #[allow(unused_mut, unused_variables, clippy::allow_attributes, reason = "some calls take no argument")]
-                        let mut arguments = ARGUMENTS.iter().map(|&reg| regs.get(reg));
-                        $(let $arg = <$type as Register>::from_raw(arguments.next().unwrap_or(0))
-                            .ok_or(Error::BadArgument)?;)*
+                        let [$($arg),*] = arguments(regs);
+                        $(let $arg = <$type as Register>::from_raw($arg).ok_or(Error::BadArgument)?;)*
                         let results = self.$name(caller, $($arg),*)?;
                         Results::write(results, regs);
                         Ok(())
