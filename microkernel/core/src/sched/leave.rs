@@ -20,8 +20,8 @@ pub enum Next {
 /// Threads that one exit tries: it ends the dead ones, and passes over one that another outranks. If there are more, the CPU
 /// enters again at once.
 const ROUNDS: usize = 12;
-/// Threads that one flush wakes; the tick wakes the rest.
-const FLUSHED_MAX: usize = 8;
+/// Threads waiting for a flush that one look goes over; the next look begins with the others.
+const FLUSHED_LOOK: usize = 16;
 
 impl<H: Hardware> Kernel<H> {
     /// Decides what this CPU does next, and puts it in place.
@@ -172,23 +172,28 @@ impl<H: Hardware> Kernel<H> {
         }
     }
 
-    /// Wakes threads whose unmapping every CPU has seen.
+    /// Wakes threads whose unmapping every CPU has seen. Those that still wait go to the end of the queue, so that nobody who is
+    /// done waits behind them.
     pub(crate) fn wake_flushed(&self, cpu: &CpuState) {
-        for _ in 0..FLUSHED_MAX {
+        let mut passed_over = None;
+        for _ in 0..FLUSHED_LOOK {
             let mut waiters = self.shootdown.lock(&cpu.token);
-            let Some(id) = waiters.first() else { return };
+            let Some(id) = waiters.first().filter(|&id| passed_over != Some(id)) else {
+                return;
+            };
+            waiters.remove(&self.pools.threads, id);
             let thread = self.thread(id);
             let epoch = crate::mem::grace::Epoch::from_raw(thread.awaited_epoch.load(Relaxed));
-            if !self
-                .grace
-                .passed_by(thread.awaited_cpus.load(Relaxed), epoch)
-            {
-                return;
+            let cpus = thread.awaited_cpus.load(Relaxed);
+            if !self.grace.passed_by(cpus, epoch) {
+                waiters.push(&self.pools.threads, id, 0);
+                passed_over = passed_over.or(Some(id));
+                continue;
             }
             let seen = thread.status();
-            waiters.remove(&self.pools.threads, id);
+            let claimed = seen.state() == State::Unmapping && thread.claim(seen);
             drop(waiters);
-            if seen.state() == State::Unmapping && thread.claim(seen) {
+            if claimed {
                 // The answer was known before the wait.
                 let answer = Error::from_raw(thread.regs.get(Reg::Rax)).map_or(Ok(()), Err);
                 self.finish(cpu, id, answer);

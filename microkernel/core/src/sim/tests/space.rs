@@ -187,6 +187,30 @@ fn unmapping_waits_for_every_cpu_that_may_see_it() {
     }
 }
 
+/// Whom all have flushed for does not wait behind one for whom somebody has not.
+#[test]
+fn each_unmapping_waits_for_its_own_cpus() {
+    let mut maps = Maps::new(5, 120, 2);
+    let (program, user) = maps.sim.alone(120);
+    let (slow, quick) = (maps.sim.started(maps.program), maps.sim.started(program));
+    let memory = maps.sim.make(user, Syscall::memory_create, &[0, 2, 0]);
+    maps.map(AT, 0, 2, WRITE).results();
+    maps.sim
+        .issue(user, Syscall::map, &[0, raw(memory), AT, 0, 2, WRITE])
+        .results();
+    let (slow, quick) = (maps.sim.schedule(slow), maps.sim.schedule(quick));
+    for waits in [maps.user, user] {
+        let waits = maps.sim.step(waits, Syscall::unmap, &[0, AT, 2]);
+        assert_eq!(waits, Outcome::Blocked);
+    }
+    assert!(maps.sim.deliver(quick));
+    maps.sim.outcome(user).results();
+    assert_eq!(maps.sim.outcome(maps.user), Outcome::Blocked);
+    assert!(maps.sim.deliver(slow));
+    maps.sim.outcome(maps.user).results();
+    maps.sim.tear_down();
+}
+
 /// Alone on its CPU nobody needs to be asked.
 #[test]
 fn unmapping_alone_does_not_wait() {
