@@ -18,6 +18,9 @@ pub const FILE_MAX: usize = 32;
 /// Bytes kept of a build-id: those of a SHA-1.
 pub const BUILD_ID_MAX: usize = 20;
 
+/// Most processes that run at once, beside init.
+pub const RUNNING_MAX: usize = 96;
+
 /// Name of a program.
 pub type Name = Text<NAME_MAX>;
 

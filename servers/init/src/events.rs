@@ -11,22 +11,23 @@ use ipc::proto::init::{Event, Happening};
 pub const KEPT: usize = 256;
 
 /// The events that are kept, by position.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Events {
     kept: VecDeque<Event>,
     next: u64,
 }
 
-impl Events {
-    /// None.
-    #[must_use]
-    pub const fn new() -> Self {
+impl Default for Events {
+    /// None, and the memory for all that will be kept.
+    fn default() -> Self {
         Self {
-            kept: VecDeque::new(),
+            kept: VecDeque::with_capacity(KEPT),
             next: 0,
         }
     }
+}
 
+impl Events {
     /// Adds one. `runs` says whether a process still does.
     pub fn push(&mut self, tsc: u64, pid: u32, what: Happening, runs: impl Fn(u32) -> bool) {
         if self.kept.len() >= KEPT {
@@ -62,7 +63,7 @@ mod tests {
 
     #[test]
     fn events_are_read_by_position() {
-        let mut events = Events::new();
+        let mut events = Events::default();
         assert_eq!(events.at(0), None);
         for pid in 10..13 {
             events.push(u64::from(pid) * 2, pid, ENDED, |_| false);
@@ -75,7 +76,8 @@ mod tests {
 
     #[test]
     fn events_of_those_who_run_outlast_the_others() {
-        let mut events = Events::new();
+        let mut events = Events::default();
+        let reserved = events.kept.capacity();
         let runs = |pid| pid == 7;
         events.push(0, 7, ENDED, runs);
         for pid in 100..100 + 2 * KEPT as u32 {
@@ -86,11 +88,12 @@ mod tests {
         assert_eq!(second.position, KEPT as u64 + 2);
         let last = events.at(2 * KEPT as u64).unwrap();
         assert_eq!(last.pid, 100 + 2 * KEPT as u32 - 1);
+        assert_eq!(events.kept.capacity(), reserved, "no memory for more");
     }
 
     #[test]
     fn the_store_is_bounded_even_if_all_run() {
-        let mut events = Events::new();
+        let mut events = Events::default();
         for pid in 0..2 * KEPT as u32 {
             events.push(0, pid, ENDED, |_| true);
         }

@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use ipc::abi::exit::ProcessStatus;
 use ipc::abi::{Error, NEVER};
 use ipc::bootfs::{Bootfs, PROGRAMS};
-use ipc::proto::init::{Ending, ExitReport, Happening, InitError, Name, Wait};
+use ipc::proto::init::{Ending, ExitReport, Happening, InitError, Name, RUNNING_MAX, Wait};
 use ipc::proto::system::{DEFAULT, INIT, OnDeath, Program, Start, SystemConfig};
 use ipc::proto::{Parked, Responder, Text};
 
@@ -23,8 +23,6 @@ use crate::launch::{self, Endpoint, LaunchError, Request};
 use crate::machine::Machine;
 use crate::restart::Backoff;
 
-/// Most processes that run at once.
-pub const RUNNING_MAX: usize = 96;
 /// Most calls of `wait` that are parked at once.
 pub const WAITERS_MAX: usize = 128;
 /// Most ended processes that `wait` still knows.
@@ -96,10 +94,10 @@ impl<'a, M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'a, M, P> {
             backoffs: alloc::vec![Backoff::default(); config.programs.len()],
             config,
             endpoints,
-            running: Vec::new(),
-            ended: VecDeque::new(),
+            running: Vec::with_capacity(RUNNING_MAX),
+            ended: VecDeque::with_capacity(ENDED_MAX),
             due: Vec::new(),
-            events: Events::new(),
+            events: Events::default(),
             subscribers: Vec::new(),
         };
         let image = supervisor.config.entry(INIT).map(|init| init.image.clone());

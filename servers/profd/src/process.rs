@@ -4,10 +4,10 @@
 //! unread, and a report may ask for it; only the last [`ENDED_KEPT`] are kept. Ids are never reused, so an entry is
 //! never wrong.
 
-use alloc::collections::BTreeMap;
-use alloc::string::String;
+use alloc::vec::Vec;
 
-use ipc::proto::init::BUILD_ID_MAX;
+use ipc::proto::Text;
+use ipc::proto::init::{BUILD_ID_MAX, FILE_MAX, Name, RUNNING_MAX};
 
 /// Ended processes that are remembered.
 pub const ENDED_KEPT: usize = 256;
@@ -16,9 +16,9 @@ pub const ENDED_KEPT: usize = 256;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
     /// Its name.
-    pub name: String,
+    pub name: Name,
     /// File in the boot archive that it runs.
-    pub image: String,
+    pub image: Text<FILE_MAX>,
     /// Build-id of that file, filled up with zeros; all zero if it has none.
     pub build_id: [u8; BUILD_ID_MAX],
     /// What was added to the image's addresses when it was loaded.
@@ -49,33 +49,41 @@ pub enum Fate {
 }
 
 /// Every process that runs, and the last that ended.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Processes {
-    known: BTreeMap<u32, Process>,
+    /// By id.
+    known: Vec<(u32, Process)>,
     ended: usize,
 }
 
-impl Processes {
-    /// Nobody.
-    #[must_use]
-    pub const fn new() -> Self {
+impl Default for Processes {
+    /// Nobody, and the memory for init, all that it lets run, and all that is remembered.
+    fn default() -> Self {
         Self {
-            known: BTreeMap::new(),
+            known: Vec::with_capacity(1 + RUNNING_MAX + ENDED_KEPT),
             ended: 0,
         }
+    }
+}
+
+impl Processes {
+    fn position(&self, pid: u32) -> Result<usize, usize> {
+        self.known.binary_search_by_key(&pid, |&(known, _)| known)
     }
 
     /// A process started. A second start of the same id changes nothing: init repeats itself when profd subscribes anew.
     pub fn start(&mut self, pid: u32, process: Process) {
-        self.known.entry(pid).or_insert(process);
+        if let Err(position) = self.position(pid) {
+            self.known.insert(position, (pid, process));
+        }
     }
 
     /// A process ended, at this TSC. An id that was never told of is ignored.
     pub fn end(&mut self, pid: u32, tsc: u64) {
-        let Some(process) = self.known.get_mut(&pid) else {
+        let Ok(position) = self.position(pid) else {
             return;
         };
-        if process.ended.replace(tsc).is_none() {
+        if self.known[position].1.ended.replace(tsc).is_none() {
             self.ended += 1;
         }
         if self.ended > ENDED_KEPT {
@@ -86,7 +94,8 @@ impl Processes {
     /// The process with this id, if it is known.
     #[must_use]
     pub fn get(&self, pid: u32) -> Option<&Process> {
-        self.known.get(&pid)
+        let position = self.position(pid).ok()?;
+        Some(&self.known[position].1)
     }
 
     /// Whether it runs, has ended, or is unknown.
@@ -101,14 +110,15 @@ impl Processes {
 
     /// Ids of those that run.
     pub fn live(&self) -> impl Iterator<Item = u32> {
-        let live = |(&pid, process): (&u32, &Process)| process.ended.is_none().then_some(pid);
+        let live = |(pid, process): &(u32, Process)| process.ended.is_none().then_some(*pid);
         self.known.iter().filter_map(live)
     }
 
     fn forget_oldest(&mut self) {
-        let ended = |(&pid, process): (&u32, &Process)| process.ended.map(|tsc| (tsc, pid));
-        if let Some((_, pid)) = self.known.iter().filter_map(ended).min() {
-            self.known.remove(&pid);
+        let known = self.known.iter().enumerate();
+        let ended = known.filter_map(|(position, (_, process))| Some((process.ended?, position)));
+        if let Some((_, position)) = ended.min() {
+            self.known.remove(position);
             self.ended -= 1;
         }
     }
@@ -120,8 +130,8 @@ mod tests {
 
     fn named(name: &str) -> Process {
         Process {
-            name: name.into(),
-            image: "bin/sleep".into(),
+            name: Name::cut(name),
+            image: Text::cut("bin/sleep"),
             build_id: [0; BUILD_ID_MAX],
             load_bias: 0,
             ended: None,
@@ -130,7 +140,8 @@ mod tests {
 
     #[test]
     fn names_outlive_their_process_and_the_oldest_go_first() {
-        let mut processes = Processes::new();
+        let mut processes = Processes::default();
+        let reserved = processes.known.capacity();
         processes.start(1, named("init"));
         processes.end(99, 5);
         for pid in 2..2 + ENDED_KEPT as u32 + 3 {
@@ -141,17 +152,18 @@ mod tests {
         assert_eq!(processes.fate(1), Fate::Live);
         assert_eq!([2, 3, 4].map(|pid| processes.fate(pid)), [Fate::Unknown; 3]);
         assert_eq!(processes.fate(5), Fate::Ended);
-        assert_eq!(processes.get(5).unwrap().name, "sleep");
+        assert_eq!(processes.get(5).unwrap().name.as_str(), "sleep");
         assert_eq!(processes.known.len(), 1 + ENDED_KEPT);
+        assert_eq!(processes.known.capacity(), reserved, "no memory for more");
     }
 
     #[test]
     fn a_repeated_start_does_not_revive() {
-        let mut processes = Processes::new();
+        let mut processes = Processes::default();
         processes.start(4, named("a"));
         processes.end(4, 1);
         processes.start(4, named("b"));
         assert_eq!(processes.fate(4), Fate::Ended);
-        assert_eq!(processes.get(4).unwrap().name, "a");
+        assert_eq!(processes.get(4).unwrap().name.as_str(), "a");
     }
 }

@@ -63,10 +63,10 @@ where
 {
     /// A server that knows these images and no process yet.
     #[must_use]
-    pub const fn new(catalog: Catalog<'a>, clock: Clock, driver: D, platform: S) -> Self {
+    pub fn new(catalog: Catalog<'a>, clock: Clock, driver: D, platform: S) -> Self {
         Self {
             catalog,
-            processes: Processes::new(),
+            processes: Processes::default(),
             clock,
             driver,
             platform,
@@ -90,8 +90,8 @@ where
                 ..
             } => {
                 let process = Process {
-                    name: name.as_str().into(),
-                    image: file.as_str().into(),
+                    name: name.clone(),
+                    image: file.clone(),
                     build_id: *build_id,
                     load_bias: *load_bias,
                     ended: None,

@@ -249,7 +249,7 @@ impl Session {
             name: atlas
                 .processes
                 .get(pid)
-                .map(|process| process.name.clone())
+                .map(|process| process.name.as_str().into())
                 .unwrap_or_default(),
             fate: atlas.processes.fate(pid),
         });

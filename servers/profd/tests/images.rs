@@ -90,7 +90,7 @@ fn a_process_of_another_build_has_no_symbols() {
     .build();
     let mut catalog = Catalog::new(None);
     catalog.add("bin/a", Content::Bytes(&file));
-    let mut processes = Processes::new();
+    let mut processes = Processes::default();
     for (pid, byte) in [(1, 7), (2, 8), (3, 0)] {
         processes.start(
             pid,
@@ -121,7 +121,7 @@ fn a_load_bias_is_taken_off_program_addresses_alone() {
     let kernel = Elf::new([("idle", 0xffff_ffff_8000_0000, 0x10)]).build();
     let mut catalog = Catalog::new(Some(Content::Bytes(&kernel)));
     catalog.add("bin/a", Content::Bytes(&file));
-    let mut processes = Processes::new();
+    let mut processes = Processes::default();
     processes.start(
         1,
         profd::process::Process {

@@ -79,7 +79,7 @@ fn folded(case: &Case) -> Profile {
     let mut catalog = Catalog::new(None);
     catalog.add("bin/one", Content::Bytes(&one));
     catalog.add("bin/other", Content::Bytes(&other));
-    let mut processes = Processes::new();
+    let mut processes = Processes::default();
     // Two processes of one image, one of another, and 4 is unknown.
     for (pid, name) in [(1, "one"), (2, "one"), (3, "other")] {
         processes.start(pid, process(name));

@@ -6,7 +6,8 @@ pub mod elf;
 pub mod record;
 
 use ipc::abi::info::InfoPage;
-use ipc::proto::init::BUILD_ID_MAX;
+use ipc::proto::Text;
+use ipc::proto::init::{BUILD_ID_MAX, Name};
 use profd::catalog::{Catalog, Content};
 use profd::clock::Clock;
 use profd::process::{Process, Processes};
@@ -26,8 +27,8 @@ pub fn clock() -> Clock {
 /// A process that runs `bin/NAME`.
 pub fn process(name: &str) -> Process {
     Process {
-        name: name.into(),
-        image: format!("bin/{name}"),
+        name: Name::cut(name),
+        image: Text::cut(&format!("bin/{name}")),
         build_id: [0; BUILD_ID_MAX],
         load_bias: 0,
         ended: None,
@@ -43,7 +44,7 @@ pub struct World {
 
 impl World {
     pub fn new() -> Self {
-        let mut processes = Processes::new();
+        let mut processes = Processes::default();
         for (pid, name) in [(12, "shares"), (13, "shares"), (20, "netload"), (21, "net")] {
             processes.start(pid, process(name));
         }
