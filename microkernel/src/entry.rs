@@ -7,6 +7,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use kcore::apic::vector;
 use kcore::base::addr::Nanos;
 use kcore::kernel::{CpuState, Kernel, Parts};
+use kcore::mem::paging::{FAULT_FETCH, FAULT_USER};
 use kcore::profile::Interrupted;
 use kcore::sched::leave::Next;
 use spin::Once;
@@ -42,6 +43,11 @@ pub fn fault(cpu: &PerCpu, vector: u8, error: u64, address: u64) {
     cpu.entered.store(ticks(), Relaxed);
     let address = if vector == PAGE_FAULT { address } else { 0 };
     kernel().fault(state(cpu), vector, error, address);
+}
+
+/// The current thread would fetch its next instruction from outside the lower half.
+pub fn fetch_fault(cpu: &PerCpu, rip: u64) {
+    fault(cpu, PAGE_FAULT, FAULT_USER | FAULT_FETCH, rip);
 }
 
 /// An interrupt, in user mode or while idle.

@@ -14,8 +14,6 @@ use spin::Once;
 
 /// Who ends the machine: 0 nobody, else a CPU's number plus 1.
 static ENDING: AtomicU32 = AtomicU32::new(0);
-/// CPUs that have stopped for it.
-static STOPPED: AtomicU32 = AtomicU32::new(0);
 /// The boot archive, believed only when it is needed.
 static ARCHIVE: Once<Bootfs<'static>> = Once::new();
 /// Most frames of a backtrace.
@@ -48,11 +46,6 @@ pub fn is_ending() -> bool {
     ENDING.load(Ordering::Acquire) != 0
 }
 
-/// Says that this CPU has stopped.
-pub fn stopped() {
-    STOPPED.fetch_add(1, Ordering::Release);
-}
-
 /// An exception that the kernel cannot go on after.
 pub fn exception(frame: &SavedRegs, what: &str) -> ! {
     begin();
@@ -76,11 +69,7 @@ pub fn exception(frame: &SavedRegs, what: &str) -> ! {
         [("r10", Reg::R10), ("r11", Reg::R11), ("r12", Reg::R12)],
         [("r13", Reg::R13), ("r14", Reg::R14), ("r15", Reg::R15)],
     ] {
-        let [a, b, c] = row.map(|(name, which)| (name, reg(which)));
-        last(format_args!(
-            "  {:>6} {:016x} {:>6} {:016x} {:>6} {:016x}",
-            a.0, a.1, b.0, b.1, c.0, c.1
-        ));
+        registers(row.map(|(name, which)| (name, reg(which))));
     }
     let symbols = symbols();
     frame_line(symbols, reg(Reg::Rip), 0);
@@ -88,20 +77,21 @@ pub fn exception(frame: &SavedRegs, what: &str) -> ! {
     power::fail()
 }
 
-/// A panic of the kernel's own code.
+/// A panic of the kernel's own code. Of its registers, those are shown that a call keeps: the others were used on the way here.
 #[panic_handler]
 fn panic(info: &PanicInfo<'_>) -> ! {
-    let rbp = cpu::frame_pointer();
+    let kept = cpu::kept_registers();
     begin();
     last(format_args!("panic: {}{Where}", info.message()));
     if let Some(place) = info.location() {
         last(format_args!("  at {}:{}", place.file(), place.line()));
     }
-    last(format_args!(
-        "  rbp {rbp:016x} cr2 {:016x}",
-        entry::fault_address()
-    ));
-    backtrace(symbols(), rbp);
+    let [rbx, rbp, rsp, r12, r13, r14, r15, rflags] = kept;
+    let cr2 = ("cr2", entry::fault_address());
+    for row in [[rsp, rbp, rflags], [rbx, r12, r13], [r14, r15, cr2]] {
+        registers(row);
+    }
+    backtrace(symbols(), rbp.1);
     power::fail()
 }
 
@@ -116,22 +106,23 @@ fn begin() {
             power::fail()
         }
         Err(_) => {
-            stopped();
+            if let Some(cpu) = PerCpu::try_current() {
+                cpu.stopped.store(true, Ordering::Release);
+            }
             cpu::stop()
         }
     }
     let Some(machine) = try_machine() else { return };
-    let others = PerCpu::others_online();
     machine.local.nmi_others();
-    let waited = (0..STOP_TIME / 10).find(|_| {
+    let running = || PerCpu::others_online().filter(|cpu| !cpu.stopped.load(Ordering::Acquire));
+    for _ in 0..STOP_TIME / 10 {
+        if running().next().is_none() {
+            return;
+        }
         machine.delay(10);
-        STOPPED.load(Ordering::Acquire) >= others
-    });
-    if waited.is_none() && others > 0 {
-        let missing = others - STOPPED.load(Ordering::Acquire);
-        last(format_args!(
-            "{missing} of {others} other cpus did not stop"
-        ));
+    }
+    for cpu in running() {
+        last(format_args!("cpu {} does not stop", cpu.id.0));
     }
 }
 
@@ -145,6 +136,15 @@ impl core::fmt::Display for Where {
             None => Ok(()),
         }
     }
+}
+
+/// Prints a row of registers.
+fn registers(row: [(&str, u64); 3]) {
+    let [a, b, c] = row;
+    last(format_args!(
+        "  {:>6} {:016x} {:>6} {:016x} {:>6} {:016x}",
+        a.0, a.1, b.0, b.1, c.0, c.1
+    ));
 }
 
 /// Prints the frames that a chain of frame pointers leads to, as long as it stays on stacks, grows, and returns to code.

@@ -73,6 +73,8 @@ pub fn enable(features: Features) {
     );
     cr4.set(Cr4Flags::SUPERVISOR_MODE_ACCESS_PREVENTION, features.smap);
     cr4.set(Cr4Flags::USER_MODE_INSTRUCTION_PREVENTION, features.umip);
+    // Without it a machine check is a shutdown that says nothing (Intel SDM volume 3, "Machine-Check Architecture").
+    cr4.set(Cr4Flags::MACHINE_CHECK_EXCEPTION, features.machine_check);
     // SAFETY: what is set is supported; the kernel's pages are all supervisor pages.
     unsafe { Cr4::write_raw(cr4.bits()) };
     let efer = EferFlags::SYSTEM_CALL_EXTENSIONS | EferFlags::NO_EXECUTE_ENABLE;
@@ -111,14 +113,24 @@ pub fn ticks() -> u64 {
     unsafe { _rdtsc() }
 }
 
-/// The frame pointer of the function that this is inlined into.
+/// The registers that a call keeps, and the flags, of the function that this is inlined into.
 #[inline(always)]
 #[must_use]
-pub fn frame_pointer() -> u64 {
-    let rbp: u64;
-    // SAFETY: reads a register.
-    unsafe { asm!("mov {}, rbp", out(reg) rbp, options(nomem, nostack, preserves_flags)) };
-    rbp
+pub fn kept_registers() -> [(&'static str, u64); 8] {
+    macro_rules! kept {
+        ($($name:literal),*) => {
+            [$(($name, {
+                let value: u64;
+                // SAFETY: reads a register.
+                unsafe { asm!(concat!("mov {}, ", $name), out(reg) value, options(nomem, nostack, preserves_flags)) };
+                value
+            })),*]
+        };
+    }
+    let [rbx, rbp, rsp, r12, r13, r14, r15] =
+        kept!("rbx", "rbp", "rsp", "r12", "r13", "r14", "r15");
+    let rflags = ("rflags", x86_64::registers::rflags::read_raw());
+    [rbx, rbp, rsp, r12, r13, r14, r15, rflags]
 }
 
 /// Waits for ever; NMIs are still taken.

@@ -4,6 +4,7 @@
 //! constants; the boot module is mapped without write access. During the start, `boot.s` has mapped the first 4 GiB there.
 
 use super::layout::{DIRECT_MAP, PAGE};
+use core::arch::asm;
 use core::sync::atomic::{AtomicU64, Ordering};
 use kcore::boot::memory::Range;
 
@@ -40,6 +41,27 @@ pub unsafe fn write(at: u64, value: u64) {
 pub unsafe fn zero(at: u64) {
     // SAFETY: a whole frame of mapped RAM, as the caller promises.
     unsafe { core::ptr::write_bytes(pointer::<u8>(at), 0, PAGE as usize) };
+}
+
+/// Copies bytes that programs may be changing meanwhile: each is loaded and stored once, by instructions that the compiler does
+/// not look into.
+///
+/// # Safety
+/// `from` can be read and `to` written, for `bytes` each, and they do not overlap; no Rust reference is held to what programs change.
+pub unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
+    // SAFETY: within the two ranges, as the caller promises; the direction flag is clear in the kernel, and stays so.
+    unsafe {
+        asm!(
+            "rep movsq",
+            "mov rcx, {rest}",
+            "rep movsb",
+            rest = in(reg) bytes % 8,
+            inout("rcx") bytes / 8 => _,
+            inout("rsi") from => _,
+            inout("rdi") to => _,
+            options(nostack, preserves_flags)
+        );
+    }
 }
 
 /// The bytes of the boot module.

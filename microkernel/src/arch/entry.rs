@@ -4,8 +4,10 @@ use super::percpu::{PerCpu, offset};
 use super::{cpu, image, machine};
 use crate::entry;
 use core::arch::global_asm;
+use core::sync::atomic::Ordering;
 use ipc::abi::layout::USER_END;
 use kcore::base::regs::{REGS, Reg, SavedRegs, USER_CS, USER_SS, VECTOR_SYSCALL};
+use kcore::mem::paging::HALF_END;
 use kcore::profile::Interrupted;
 use kcore::sched::leave::Next;
 use x86_64::registers::control::Cr2;
@@ -98,7 +100,7 @@ extern "C" fn fatal(cpu: &'static PerCpu, frame: &SavedRegs) -> ! {
 /// An NMI. It may have come anywhere, so nothing here locks, formats or trusts GS, unless the machine is ending anyway.
 extern "C" fn nmi(cpu: &'static PerCpu, frame: &SavedRegs) {
     if crate::fatal::is_ending() {
-        crate::fatal::stopped();
+        cpu.stopped.store(true, Ordering::Release);
         cpu::stop();
     }
     cpu.set_gs();
@@ -107,17 +109,19 @@ extern "C" fn nmi(cpu: &'static PerCpu, frame: &SavedRegs) {
 
 /// Leaves the kernel: to what should run now, or to wait.
 pub fn leave(cpu: &'static PerCpu) -> ! {
-    match entry::leave(cpu) {
-        Next::Run(regs) => {
-            assert!(
-                regs.get(Reg::Rip) >> 47 == 0,
-                "a thread is only started or continued in the lower half"
-            );
+    loop {
+        let Next::Run(regs) = entry::leave(cpu) else {
+            wait(cpu);
+        };
+        let rip = regs.get(Reg::Rip);
+        if rip < HALF_END {
             cpu.set_current(regs);
             // SAFETY: interrupts are off; these are registers of a thread, with the user's segments. The stack is not used again.
             unsafe { exit_to_user(regs) }
         }
-        Next::Idle => wait(cpu),
+        // The program jumped out of its half, and an interrupt came before the fault of the fetch. So it faults here: IRETQ to a
+        // RIP that is not canonical would fault in the kernel (Intel SDM volume 2, IRET). This ends the thread, so the loop ends.
+        entry::fetch_fault(cpu, rip);
     }
 }
 

@@ -4,7 +4,7 @@ use super::apic::{Io, Local};
 use super::layout::PAGE;
 use super::percpu::PerCpu;
 use super::{cpu, direct, power};
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU64, Ordering};
 use heapless::Vec;
 use kcore::apic::edge::{EdgeLines, LetGo};
 use kcore::apic::io::IoApic;
@@ -143,52 +143,49 @@ impl Machine {
     }
 }
 
-/// Checks in debug builds what the callers of [`PhysMemory`] promise.
-macro_rules! promised {
-    ($machine:ident, $at:ident, $bytes:expr) => {
-        debug_assert!(
-            $machine.mapped.contains(Range::sized($at.0, $bytes as u64)),
-            "{:?} is not RAM",
-            $at
+impl Machine {
+    /// A pointer to RAM. What the callers of [`PhysMemory`] promise is checked, since they are safe code.
+    fn ram<T>(&self, at: PhysAddr, bytes: usize) -> *mut T {
+        assert!(
+            self.mapped.contains(Range::sized(at.0, bytes as u64)),
+            "{at:?} is not RAM"
         );
-    };
+        direct::pointer(at.0)
+    }
 }
 
 impl PhysMemory for Machine {
     fn read(&self, at: PhysAddr) -> u64 {
-        promised!(self, at, 8);
-        // SAFETY: the trait's contract: RAM, and aligned.
-        unsafe { direct::read(at.0) }
+        let word = self.ram::<AtomicU64>(at, 8);
+        assert!(word.is_aligned(), "{at:?} is not the address of a word");
+        // SAFETY: a word of RAM, which the direct map has for ever; all access to it is atomic, or by its only owner.
+        unsafe { &*word }.load(Ordering::Relaxed)
     }
     fn write(&self, at: PhysAddr, value: u64) {
-        promised!(self, at, 8);
+        let word = self.ram::<AtomicU64>(at, 8);
+        assert!(word.is_aligned(), "{at:?} is not the address of a word");
         // SAFETY: as for `read`; the caller owns the frame, by the frame allocator.
-        unsafe { direct::write(at.0, value) };
+        unsafe { &*word }.store(value, Ordering::Relaxed);
     }
     fn copy(&self, from: PhysAddr, to: PhysAddr, bytes: usize) {
-        promised!(self, from, bytes);
-        promised!(self, to, bytes);
-        let (from, to) = (direct::pointer::<u8>(from.0), direct::pointer::<u8>(to.0));
-        // SAFETY: the trait's contract: both in RAM and apart. Programs may change the bytes meanwhile; they are only bytes.
-        unsafe { core::ptr::copy_nonoverlapping(from, to, bytes) };
+        let (from, to) = (self.ram::<u8>(from, bytes), self.ram::<u8>(to, bytes));
+        // SAFETY: both in RAM, and in frames apart by the trait's contract; frames that programs see hold no Rust object.
+        unsafe { direct::copy(from, to, bytes) };
     }
     fn zero(&self, frame: Frame) {
-        let at = frame.start();
-        promised!(self, at, PAGE);
-        // SAFETY: the caller owns the frame, by the frame allocator.
-        unsafe { direct::zero(at.0) };
+        let at = self.ram::<u8>(frame.start(), PAGE as usize);
+        // SAFETY: the caller owns the frame, by the frame allocator; it is RAM.
+        unsafe { at.write_bytes(0, PAGE as usize) };
     }
     fn read_bytes(&self, from: PhysAddr, to: &mut [u8]) {
-        promised!(self, from, to.len());
-        // SAFETY: the trait's contract: RAM; and it is not the kernel's buffer.
-        unsafe {
-            core::ptr::copy_nonoverlapping(direct::pointer(from.0), to.as_mut_ptr(), to.len())
-        };
+        let from = self.ram::<u8>(from, to.len());
+        // SAFETY: from RAM, which is not the kernel's buffer, for as many bytes as that has.
+        unsafe { direct::copy(from, to.as_mut_ptr(), to.len()) };
     }
     fn write_bytes(&self, to: PhysAddr, from: &[u8]) {
-        promised!(self, to, from.len());
+        let to = self.ram::<u8>(to, from.len());
         // SAFETY: as for `read_bytes`; the caller owns the frame.
-        unsafe { core::ptr::copy_nonoverlapping(from.as_ptr(), direct::pointer(to.0), from.len()) };
+        unsafe { direct::copy(from.as_ptr(), to, from.len()) };
     }
     fn is_ram(&self, frame: Frame) -> bool {
         self.mapped.contains(Range::sized(frame.start().0, PAGE))

@@ -63,6 +63,8 @@ pub struct PerCpu {
     pub apic_id: AtomicU32,
     /// It has come up.
     pub online: AtomicBool,
+    /// It has stopped, because the machine is ending.
+    pub stopped: AtomicBool,
     /// TSC ticks that it is ahead of the boot CPU; measured when it came up.
     pub tsc_offset: AtomicI64,
     /// TSC when the kernel was entered last.
@@ -208,6 +210,7 @@ impl PerCpu {
             id,
             apic_id: AtomicU32::new(0),
             online: AtomicBool::new(false),
+            stopped: AtomicBool::new(false),
             tsc_offset: AtomicI64::new(0),
             entered: AtomicU64::new(0),
             timer: TimerPlan::new(),
@@ -270,13 +273,14 @@ impl PerCpu {
         blocks.find(|cpu| cpu.apic_id.load(Ordering::Relaxed) == id)
     }
 
-    /// How many CPUs besides this one have come up; the boot CPU always has.
-    #[must_use]
-    pub fn others_online() -> u32 {
+    /// The CPUs besides this one that have come up; the boot CPU always has.
+    pub fn others_online() -> impl Iterator<Item = &'static Self> {
         let me = Self::try_current().map(|cpu| cpu.id);
         let online = |cpu: &Self| cpu.id.0 == 0 || cpu.online.load(Ordering::Acquire);
-        let ids = (0..CPUS_MAX as u8).map(CpuId).filter(|&id| Some(id) != me);
-        ids.filter_map(Self::of).filter(|cpu| online(cpu)).count() as u32
+        let ids = (0..CPUS_MAX as u8)
+            .map(CpuId)
+            .filter(move |&id| Some(id) != me);
+        ids.filter_map(Self::of).filter(move |cpu| online(cpu))
     }
 
     /// Top of its kernel stack.

@@ -102,7 +102,7 @@ impl Trampoline {
     }
 }
 
-/// Starts the CPU with this APIC id as number `id`, and compares its clock. `None` if it does not come up.
+/// Starts the CPU with this APIC id as number `id`, and compares its clock. `None` if it does not come up, or stops answering.
 ///
 /// # Errors
 /// When there is no memory for its stacks.
@@ -138,15 +138,19 @@ pub fn start(
     if !wait(machine, ASK_AGAIN, up) {
         machine.local.start(apic_id, page);
     }
-    if !wait(machine, GIVE_UP, up) {
-        // It must not come up later, with the next one's stack.
-        machine.local.init(apic_id);
-        return Ok(None);
+    let offset = if wait(machine, GIVE_UP, up) {
+        compare(machine)
+    } else {
+        None
+    };
+    match offset {
+        Some(offset) => block.tsc_offset.store(offset.ticks, Ordering::Relaxed),
+        None => {
+            // It must neither come up later nor go on, with what is the next one's stack then.
+            machine.local.init(apic_id);
+            block.online.store(false, Ordering::Relaxed);
+        }
     }
-    let offset = compare(machine);
-    block
-        .tsc_offset
-        .store(offset.map_or(0, |o| o.ticks), Ordering::Relaxed);
     Ok(offset)
 }
 
@@ -161,7 +165,7 @@ fn wait(machine: &Machine, micros: u64, done: impl Fn() -> bool) -> bool {
     true
 }
 
-/// Asks the CPU that has come up for its time, some times over.
+/// Asks the CPU that has come up for its time, some times over. `None` if it leaves one of them unanswered.
 fn compare(machine: &Machine) -> Option<Offset> {
     let mut exchanges = heapless::Vec::<Exchange, { EXCHANGES as usize }>::new();
     for round in 1..=EXCHANGES {
@@ -170,7 +174,7 @@ fn compare(machine: &Machine) -> Option<Offset> {
         if !wait(machine, GIVE_UP, || {
             ANSWERED.load(Ordering::Acquire) == round
         }) {
-            break;
+            return None;
         }
         let there = THERE.load(Ordering::Relaxed);
         let exchange = Exchange {
@@ -184,7 +188,7 @@ fn compare(machine: &Machine) -> Option<Offset> {
     clock_offset(&exchanges)
 }
 
-/// The other side of [`compare`].
+/// The other side of [`compare`]. It ends, since the CPU that asks either asks all its questions or resets this one.
 fn answer() {
     for round in 1..=EXCHANGES {
         while ASKED.load(Ordering::Acquire) < round {

@@ -39,6 +39,8 @@ pub struct Features {
     pub smap: bool,
     /// User-mode instruction prevention.
     pub umip: bool,
+    /// Machine-check exceptions.
+    pub machine_check: bool,
     /// 1 GiB pages.
     pub huge_pages: bool,
     /// x2APIC mode.
@@ -88,6 +90,7 @@ pub fn check<R: CpuIdReader>(reader: R) -> Result<Features, Missing> {
         smep: more(|f| f.has_smep()),
         smap: more(|f| f.has_smap()),
         umip: more(|f| f.has_umip()),
+        machine_check: basic.has_mce(),
         huge_pages: extended.has_1gib_pages(),
         x2apic: basic.has_x2apic(),
         tsc_deadline: basic.has_tsc_deadline(),

@@ -26,13 +26,15 @@ const ENTRIES: u64 = 512;
 /// Root entries that are the program's; the others are the kernel's.
 const USER_ENTRIES: u64 = 256;
 /// Where the lower half ends.
-const HALF_END: u64 = 1 << 47;
+pub const HALF_END: u64 = 1 << 47;
 
-/// Bits of a page fault's error code: the page was there; it was a write; by user code; a fetch of an instruction.
+/// Bits of a page fault's error code: the page was there; it was a write.
 const FAULT_PRESENT: u64 = 1 << 0;
 const FAULT_WRITE: u64 = 1 << 1;
-const FAULT_USER: u64 = 1 << 2;
-const FAULT_FETCH: u64 = 1 << 4;
+/// By user code.
+pub const FAULT_USER: u64 = 1 << 2;
+/// A fetch of an instruction.
+pub const FAULT_FETCH: u64 = 1 << 4;
 
 /// Bytes that one entry of a table of this level, 1 to 4, covers.
 const fn span(level: u32) -> u64 {
@@ -221,8 +223,10 @@ impl Tables {
     /// program tries again. `error` is the error code of the page fault (Intel SDM volume 3A, "Page-Fault Exceptions").
     #[must_use]
     pub fn fault_is_stale(self, memory: &impl PhysMemory, address: UserAddr, error: u64) -> bool {
-        // Causes other than absence and access, such as a reserved bit, are not the caches' doing.
-        if error & !(FAULT_PRESENT | FAULT_WRITE | FAULT_USER | FAULT_FETCH) != 0 {
+        // Causes other than absence and access, such as a reserved bit, are not the caches' doing. Nor is an access that the CPU
+        // makes for itself, such as to a descriptor table: it sees the kernel's pages, and `translate` does not.
+        let cached = FAULT_PRESENT | FAULT_WRITE | FAULT_USER | FAULT_FETCH;
+        if error & !cached != 0 || error & FAULT_USER == 0 {
             return false;
         }
         self.translate(memory, address).is_some_and(|found| {

@@ -287,6 +287,12 @@ fn a_fault_is_stale_when_the_access_is_allowed_now() {
             allowed,
             "{access:?}, there"
         );
+        assert!(
+            ![read, write, fetch, reserved]
+                .into_iter()
+                .any(|error| stale(error & !4)),
+            "{access:?}, by the CPU for itself"
+        );
     }
 }
 
