@@ -40,6 +40,9 @@ impl Termination for ExitCode {
 }
 
 /// Ends the process.
+// Inlined because the compiler inlines nothing into a function that ends in a call of no return: a program's own `main`
+// would be a function apart from the one that `entry` makes.
+#[inline(always)]
 pub fn exit(code: ExitCode) -> ! {
     loop {
         // The call does not return; if it did, there would be nothing better to do than to try again.
@@ -49,21 +52,22 @@ pub fn exit(code: ExitCode) -> ! {
 
 /// Makes `main` the program's main function: `sysroot::entry!(main);`.
 ///
-/// It is called by nothing but `_start`, under the symbol `main`, so that a profile's chains end there.
+/// `_start` jumps to it under the symbol `main`. It ends the process itself, so that its frame has none behind it and a chain of
+/// calls ends at `main`.
 #[macro_export]
 macro_rules! entry {
     ($main:path) => {
         // SAFETY: a program has one `main`: a second one does not link.
         #[unsafe(export_name = "main")]
-        extern "C" fn program_main() -> u64 {
-            $crate::entry::Termination::code($main()).0.into()
+        extern "C" fn program_main() -> ! {
+            $crate::exit($crate::entry::Termination::code($main()))
         }
     };
 }
 
-// The outermost frame: RBP is zero, which ends a walk along the frame pointers, and the call leaves the stack aligned as a
-// function expects it (16 bytes before the return address is pushed; System V ABI, AMD64 supplement, 3.2.2). The return
-// address is marked undefined for those who unwind by tables.
+// Nobody called `main`: the frame pointer and the return address that it finds are zero, and both end a walk. The stack is
+// aligned as a function expects it (16 bytes before the return address is pushed; System V ABI, AMD64 supplement, 3.2.2).
+// The return address is marked undefined for those who unwind by tables.
 global_asm!(
     ".pushsection .text._start,\"ax\",@progbits",
     ".global _start",
@@ -73,13 +77,9 @@ global_asm!(
     ".cfi_undefined rip",
     "xor ebp, ebp",
     "and rsp, -16",
-    "call main",
-    "mov rdi, rax",
-    "mov eax, {process_exit}",
-    "syscall",
-    "ud2",
+    "push rbp",
+    "jmp main",
     ".cfi_endproc",
     ".size _start, . - _start",
     ".popsection",
-    process_exit = const ipc::abi::Syscall::process_exit as u32,
 );

@@ -192,7 +192,7 @@ unsafe extern "C" {
     fn thread_start();
 }
 
-// The outermost frame of a thread, as `_start` is of the first one.
+// Nobody called `run`, as nobody calls `main` (`entry`).
 global_asm!(
     ".pushsection .text.thread_start,\"ax\",@progbits",
     ".type thread_start,@function",
@@ -201,8 +201,8 @@ global_asm!(
     ".cfi_undefined rip",
     "xor ebp, ebp",
     "and rsp, -16",
-    "call {run}",
-    "ud2",
+    "push rbp",
+    "jmp {run}",
     ".cfi_endproc",
     ".size thread_start, . - thread_start",
     ".popsection",

@@ -11,7 +11,7 @@ use crate::unwind::Rule;
 /// What the unwind table says of a leaf's caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Caller {
-    /// The walk did not miss it, or there is nothing to tell by.
+    /// The walk did not miss it, or there is none, or there is nothing to tell by.
     Walked,
     /// The walk missed it: this is its return address.
     Restored(u64),
@@ -32,6 +32,8 @@ pub fn caller(sample: &Sample, rule: Rule, is_code: impl Fn(u64) -> bool) -> Cal
     }
     let word = usize::try_from(slot).ok().filter(|slot| slot % 8 == 0);
     match word.and_then(|slot| sample.stack().get(slot / 8)) {
+        // The outermost function, before its frame: a walk that comes that far ends at this word, too.
+        Some(0) => Caller::Walked,
         Some(&address) if is_code(address) => Caller::Restored(address),
         _ => Caller::Lost,
     }

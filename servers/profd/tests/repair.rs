@@ -77,6 +77,9 @@ fn the_caller_is_restored_exactly_where_the_walk_misses_it() {
     // What is there cannot be a return address, or is not in the record.
     assert_eq!(at(0, &[0x1234]), Caller::Lost);
     assert_eq!(at(1, &[0x7100]), Caller::Lost);
+    // Nobody called it.
+    assert_eq!(at(0, &[0, code]), Caller::Walked);
+    assert_eq!(at(1, &[0, 0]), Caller::Walked);
     // No table for this function.
     assert_eq!(at(18, &[code]), Caller::Walked);
     assert_eq!(image.rule(START + 18), Rule::Unknown);

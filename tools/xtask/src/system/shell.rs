@@ -108,6 +108,14 @@ fn crashes(context: &Context<'_>) -> Verdict {
                 "`crash {kind}` names no place:\n{text}"
             );
         }
+        if kind != "stack" && kind != "panic" {
+            let mains = text.matches("<- crash`main+").count();
+            let last = text.lines().last().unwrap_or_default();
+            ensure!(
+                mains == 1 && last.contains("<- crash`main+"),
+                "the chain of `crash {kind}` does not end at main:\n{text}"
+            );
+        }
     }
     session.expect("ps", &["init", "console", "profd", "shell"])?;
     session.power_off()
