@@ -34,7 +34,7 @@ macro_rules! for_each_syscall {
             18 endpoint_create() -> (endpoint: Handle) "makes an endpoint";
             19 notification_create() -> (notification: Handle) "makes a notification";
             20 memory_create(process: Handle, pages: u64, contiguous: u64) -> (memory: Handle) "makes a memory object of zeroed pages, charged to a process (0: the caller; else needs MANAGE); restarted until done";
-            21 memory_physical(system: Handle, base: u64, pages: u64) -> (memory: Handle) "makes a memory object of device memory, uncached; never RAM";
+            21 memory_physical(system: Handle, base: u64, pages: u64) -> (memory: Handle) "makes a memory object of device memory, uncached; never RAM or an interrupt controller";
             22 memory_part(memory: Handle, first: u64, pages: u64) -> (part: Handle) "makes a handle to some pages of a contiguous object";
             23 memory_info(memory: Handle) -> (pages: u64, base: u64) "says its pages, and its physical base if it is contiguous";
             24 map(process: Handle, memory: Handle, address: u64, first: u64, pages: u64, rights: Rights) -> () "maps pages of an object with READ, WRITE or EXECUTE rights, never both of the last two; process 0 is the caller; restarted until done";

@@ -3,6 +3,7 @@
 
 use crate::base::addr::{Frame, Nanos, PhysAddr, Tsc};
 use crate::base::cpu::CpuId;
+use crate::boot::memory::Range;
 
 /// Physical memory, through the direct map. Addresses given here were checked by the caller: they lie in RAM.
 pub trait PhysMemory: Sync {
@@ -60,6 +61,8 @@ pub trait Hardware: PhysMemory {
     fn mask(&self, line: u32);
     /// Unmasks an interrupt line, and routes it to a CPU.
     fn unmask(&self, line: u32);
+    /// Whether no part of a range of addresses is RAM of any kind, or registers that are the kernel's own. Bounded.
+    fn is_device(&self, range: Range) -> bool;
     /// Interrupt lines there are.
     fn lines(&self) -> u32;
 

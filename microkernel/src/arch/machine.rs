@@ -47,7 +47,9 @@ pub struct Machine {
     pub scale: Scale,
     /// What the timers count.
     pub timer_mode: TimerMode,
-    /// RAM that the direct map covers.
+    /// All RAM.
+    pub ram: RangeSet,
+    /// RAM that the direct map covers: without the kernel's code and constants.
     pub mapped: RangeSet,
     /// The kernel's own root table.
     pub root: u64,
@@ -258,6 +260,10 @@ impl Hardware for Machine {
                 self.local.interrupt(here, vector::LINES + line as u8);
             }
         }
+    }
+    fn is_device(&self, range: Range) -> bool {
+        let taken = self.ram.overlaps(range);
+        !taken && !self.madt.controllers().any(|page| page.overlaps(range))
     }
     fn lines(&self) -> u32 {
         self.lines

@@ -78,6 +78,7 @@ pub fn machine(boot: &mut Boot) -> Result<&'static Machine, OutOfMemory> {
         lines: lines.min(vector::LINES_MAX),
         scale: Scale::new(Tsc(cpu::tsc()), rates.tsc_hz),
         timer_mode: rates.timer,
+        ram: boot.info.ram.clone(),
         mapped: boot.mapped.clone(),
         root: boot.mapper.root(),
     });

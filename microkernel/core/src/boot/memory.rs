@@ -32,6 +32,11 @@ impl Range {
     pub const fn bytes(self) -> u64 {
         self.end.saturating_sub(self.start)
     }
+    /// Whether it shares a byte with another.
+    #[must_use]
+    pub const fn overlaps(self, other: Self) -> bool {
+        self.start < other.end && other.start < self.end
+    }
     /// The whole pages inside it.
     #[must_use]
     pub const fn inner_pages(self) -> Self {
@@ -87,6 +92,13 @@ impl RangeSet {
             .checked_sub(1)
             .and_then(|at| self.ranges.get(at))
             .is_some_and(|range| wanted.end <= range.end)
+    }
+
+    /// Whether any of a range is in the set.
+    #[must_use]
+    pub fn overlaps(&self, wanted: Range) -> bool {
+        let mut ranges = self.ranges.iter();
+        ranges.any(|range| range.overlaps(wanted))
     }
 
     /// Adds a range. What does not fit in the set is left out: memory that is not known is not used.
@@ -181,6 +193,10 @@ mod tests {
                 prop_assert_eq!(set.bytes(), expected.iter().filter(|&&is| is).count() as u64);
                 let inside = expected[range.start as usize % 256..].iter().take(range.bytes() as usize).all(|&is| is);
                 if range.bytes() > 0 { prop_assert_eq!(set.contains(range), inside); }
+                // A range beside the one that was just changed.
+                let beside = Range::sized(range.start.saturating_sub(9), 9);
+                let touched = (beside.start..beside.end).any(|at| expected.get(at as usize) == Some(&true));
+                prop_assert_eq!(set.overlaps(beside), touched);
             }
         }
 

@@ -3,6 +3,7 @@
 use super::{Caller, Stop};
 use crate::base::addr::{Frame, PhysAddr, UserAddr};
 use crate::base::pool::Ref;
+use crate::boot::memory::{MEMORY_END, Range};
 use crate::handles::Grant;
 use crate::hardware::Hardware;
 use crate::kernel::{CpuState, Kernel};
@@ -20,10 +21,10 @@ use ipc::abi::{Error, Handle, Rights};
 /// Pages zeroed in one step.
 const STEP: u64 = 16;
 
-/// Everything that can be done with pages.
+/// What can be done with pages that were made here: never executed, by any mapping, since they can be written. Code comes from
+/// the boot archive alone, which cannot.
 const ALL: Rights = Rights::READ
     .union(Rights::WRITE)
-    .union(Rights::EXECUTE)
     .union(Rights::DUPLICATE)
     .union(Rights::TRANSFER);
 
@@ -87,19 +88,19 @@ impl<H: Hardware> Kernel<H> {
                 if pages > quota {
                     return Err(Error::QuotaExceeded.into());
                 }
-                let memory =
-                    self.new_memory(caller.cpu, slot, Backing::Paged(FrameList::new()), pages)?;
+                let backing = if contiguous == 0 {
+                    Backing::Paged(FrameList::new())
+                } else {
+                    Backing::Contiguous(Frame(0))
+                };
+                let memory = self.new_memory(caller.cpu, slot, backing, pages)?;
                 caller.thread.filling.store(memory.pack(), Relaxed);
                 caller.thread.cursor.store(0, Relaxed);
                 memory
             }
         };
-        let step = if contiguous == 0 {
-            self.fill(caller, memory)
-        } else {
-            self.fill_run(caller, memory)
-        };
-        match step {
+        // What is being filled says how: another thread may have changed the arguments that a restarted call is made with.
+        match self.fill(caller, memory) {
             Err(Stop::Restart) => Err(Stop::Restart),
             Err(stop) => {
                 self.give_up_filling(caller);
@@ -125,6 +126,13 @@ impl<H: Hardware> Kernel<H> {
         let payer = memory.payer.load(Relaxed);
         if self.process(payer).is_dead() {
             return Err(Error::PeerDied.into());
+        }
+        let run = {
+            let pages = memory.pages.lock(&caller.cpu.token);
+            matches!(pages.backing, Backing::Contiguous(_))
+        };
+        if run {
+            return self.fill_run(caller, memory);
         }
         let mut account = Account::new(self, caller.cpu, payer);
         for _ in 0..STEP {
@@ -152,38 +160,33 @@ impl<H: Hardware> Kernel<H> {
     }
 
     /// Looks for frames in a row, charges them at once, then zeroes them in steps.
-    fn fill_run(&self, caller: &Caller<'_>, reference: Ref<Memory>) -> Result<(), Stop> {
-        let memory = self.memory(reference);
+    fn fill_run(&self, caller: &Caller<'_>, memory: &Memory) -> Result<(), Stop> {
         let payer = self.process(memory.payer.load(Relaxed));
-        if payer.is_dead() {
-            return Err(Error::PeerDied.into());
-        }
         let mut pages = memory.pages.lock(&caller.cpu.token);
         let count = u32::try_from(pages.count).map_err(|_| Error::OutOfMemory)?;
         let cursor = caller.thread.cursor.load(Relaxed);
-        let Backing::Contiguous(first) = pages.backing else {
-            let mut search = Search::from_raw(cursor as u32);
-            match self
-                .frames
-                .allocate_run(&caller.cpu.token, count, &mut search)
-            {
-                Run::Again => {
-                    caller.thread.cursor.store(search.raw().into(), Relaxed);
-                    return Err(Stop::Restart);
+        let first = match pages.backing {
+            Backing::Contiguous(first) if pages.ready > 0 => first,
+            _ => {
+                // Charged before they are taken: to give back many frames takes many steps, to give back a charge takes one.
+                if !payer.charge(count.into()) {
+                    return Err(Error::QuotaExceeded.into());
                 }
-                Run::None => return Err(Error::OutOfMemory.into()),
-                Run::Found(first) => {
-                    if !payer.charge(count.into()) {
-                        for number in 0..count {
-                            self.frames.free(&caller.cpu.token, Frame(first.0 + number));
-                        }
-                        return Err(Error::QuotaExceeded.into());
-                    }
+                let mut search = Search::from_raw(cursor as u32);
+                let token = &caller.cpu.token;
+                let found = self.frames.allocate_run(token, count, &mut search);
+                if let Run::Found(first) = found {
                     pages.backing = Backing::Contiguous(first);
                     pages.ready = count.into();
                     caller.thread.cursor.store(0, Relaxed);
                     return Err(Stop::Restart);
                 }
+                payer.uncharge(count.into());
+                if let Run::None = found {
+                    return Err(Error::OutOfMemory.into());
+                }
+                caller.thread.cursor.store(search.raw().into(), Relaxed);
+                return Err(Stop::Restart);
             }
         };
         let to = (cursor + STEP).min(count.into());
@@ -209,21 +212,17 @@ impl<H: Hardware> Kernel<H> {
         if !base.is_multiple_of(PAGE_SIZE) {
             return Err(Error::Misaligned.into());
         }
-        // Bounded so that the look at each frame is: 64 MiB of registers is more than any device here has.
-        const PAGES_MAX: u64 = 16384;
         let end = pages
             .checked_mul(PAGE_SIZE)
-            .and_then(|bytes| base.checked_add(bytes));
-        if pages == 0 || pages > PAGES_MAX || end.is_none_or(|end| end > 1 << 44) {
+            .and_then(|bytes| base.checked_add(bytes))
+            .filter(|&end| pages > 0 && end <= MEMORY_END)
+            .ok_or(Error::BadArgument)?;
+        if !self.hw.is_device(Range { start: base, end }) {
             return Err(Error::BadArgument.into());
         }
         let first = PhysAddr(base).frame();
-        if (0..pages as u32).any(|number| self.hw.is_ram(Frame(first.0 + number))) {
-            return Err(Error::BadArgument.into());
-        }
         let memory = self.new_memory(caller.cpu, caller.slot, Backing::Device(first), pages)?;
-        let rights = ALL - Rights::EXECUTE;
-        Ok((self.hand_out(caller, memory, rights)?,))
+        Ok((self.hand_out(caller, memory, ALL)?,))
     }
 
     pub(super) fn memory_part(

@@ -3,6 +3,7 @@
 
 use crate::base::addr::{Frame, Nanos, PhysAddr, Tsc, UserAddr};
 use crate::base::cpu::CpuId;
+use crate::boot::memory::Range;
 use crate::hardware::{Hardware, PhysMemory, PowerAction};
 use crate::mem::fake::FakeMemory;
 use crate::mem::paging::Tables;
@@ -14,6 +15,11 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
 
 /// Number of the first frame of RAM.
 pub const FIRST: u32 = 0x100;
+/// Registers that are the kernel's own.
+pub const CONTROLLER: Range = Range {
+    start: 0xfee0_0000,
+    end: 0xfee0_1000,
+};
 /// CPUs it can have.
 const CPUS: usize = 8;
 /// Interrupt lines of the machine.
@@ -220,6 +226,14 @@ impl Hardware for Machine {
     }
     fn unmask(&self, line: u32) {
         self.unmasked.fetch_or(1 << line, SeqCst);
+    }
+    fn is_device(&self, range: Range) -> bool {
+        let ram = |address: u64| self.is_ram(PhysAddr(address).frame());
+        !range.overlaps(CONTROLLER)
+            && !(range.start..range.end)
+                .step_by(4096)
+                .take(1 << 16)
+                .any(ram)
     }
     fn lines(&self) -> u32 {
         LINES

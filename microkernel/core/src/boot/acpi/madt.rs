@@ -3,6 +3,7 @@
 
 use super::{HEADER_SIZE, PhysRead, Table, field, half, word};
 use crate::base::cpu::CPUS_MAX;
+use crate::boot::memory::Range;
 use heapless::Vec;
 
 /// Most I/O APICs used.
@@ -84,6 +85,14 @@ pub struct Madt {
 }
 
 impl Madt {
+    /// Where the registers of the interrupt controllers are, which are the kernel's alone.
+    pub fn controllers(&self) -> impl Iterator<Item = Range> {
+        const PAGE: u64 = 4096;
+        let io = self.io_apics.iter().map(|io| io.base);
+        io.chain([self.local_base])
+            .map(|base| Range::sized(base, PAGE).outer_pages())
+    }
+
     /// How a global interrupt is wired: as an ISA line that was moved to it, as the ISA line of that number, or as PCI.
     #[must_use]
     pub fn wiring(&self, global: u32) -> Wiring {

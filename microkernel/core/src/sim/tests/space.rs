@@ -339,6 +339,37 @@ fn making_memory_is_all_or_nothing() {
     maps.sim.tear_down();
 }
 
+#[test]
+fn pages_that_can_be_written_are_never_executed() {
+    let mut maps = Maps::new(1, 60, 4);
+    assert_eq!(maps.map(AT, 0, 1, EXECUTE).error(), Error::MissingRight);
+    maps.map(AT, 0, 4, WRITE).results();
+    let protect = maps
+        .sim
+        .issue(maps.user, Syscall::protect, &[0, AT, 4, EXECUTE]);
+    assert_eq!(protect.error(), Error::MissingRight);
+    maps.sim.tear_down();
+}
+
+/// Another thread can write over the code of a call that is to be made again: it goes on as it was begun.
+#[test]
+fn a_memory_object_is_filled_as_it_was_begun() {
+    for (begun, changed) in [([0, 40, 0], [0, 3, 1]), ([0, 40, 1], [0, 9, 0])] {
+        let mut maps = Maps::new(1, 100, 1);
+        maps.sim.step(maps.user, Syscall::memory_create, &begun);
+        assert!(maps.sim.restarts(maps.user));
+        let made = maps.sim.make(maps.user, Syscall::memory_create, &changed);
+        let info = maps
+            .sim
+            .issue(maps.user, Syscall::memory_info, &[raw(made)])
+            .results();
+        assert_eq!(info[0], 40);
+        assert_eq!(info[1] != 0, begun[2] == 1, "in a row or not");
+        maps.sim.close(maps.user, made);
+        maps.sim.tear_down();
+    }
+}
+
 /// A call that fails half-way for another reason leaves nothing to the thread's next one.
 #[test]
 fn a_memory_object_is_not_the_next_calls() {
@@ -376,6 +407,9 @@ fn devices_are_never_ram_and_never_executed() {
         (0x1234, 1, Error::Misaligned),
         (1 << 40, 0, Error::BadArgument),
         (1 << 44, 1, Error::BadArgument),
+        (0, 1 << 30, Error::BadArgument),
+        (0xfee0_0000, 1, Error::BadArgument),
+        (0xfedf_f000, 2, Error::BadArgument),
     ] {
         let refused = maps
             .sim
