@@ -1,5 +1,4 @@
-//! What belongs to the calling thread alone: its IPC buffer, the page that the kernel reads and writes during system calls, and
-//! its stack.
+//! The calling thread's IPC buffer: the page that the kernel reads and writes during system calls.
 //!
 //! No reference to the page is ever made: bytes are copied in and out, so the kernel's writes can alias nothing. What one
 //! system call left is there until the next call of the same thread, or the next `println`.
@@ -18,47 +17,15 @@ use crate::OwnedHandle;
 /// Bytes that a call may read or write at the start of the buffer.
 pub const RECORD_MAX: usize = HANDLES_OFFSET;
 
-/// A field of the thread's control block.
-macro_rules! control {
-    ($field:ident) => {{
-        let value: u64;
-        // SAFETY: FS base points at the control block of this thread from its first instruction on (`ipc::abi::startup`,
-        // `thread`), and nothing changes the block.
-        unsafe {
-            asm!("mov {}, fs:[{}]", out(reg) value, const offset_of!(ControlBlock, $field),
-                options(nostack, pure, readonly, preserves_flags));
-        }
-        value
-    }};
-}
-
 fn address() -> *mut u8 {
-    control!(buffer) as *mut u8
-}
-
-/// The addresses of this thread's stack.
-pub fn stack() -> core::ops::Range<u64> {
-    control!(stack_base)..control!(stack_top)
-}
-
-/// The frame pointer of the caller's frame.
-#[inline(always)]
-pub fn frame_pointer() -> u64 {
-    let value;
-    // SAFETY: reads a register.
-    unsafe { asm!("mov {}, rbp", out(reg) value, options(nomem, nostack, preserves_flags)) };
-    value
-}
-
-/// A word of this thread's stack; 0 for an address outside it.
-pub fn stack_word(address: u64) -> u64 {
-    let stack = stack();
-    let inside = stack.contains(&address) && stack.contains(&(address | 7));
-    if !inside || !address.is_multiple_of(8) {
-        return 0;
+    let address: u64;
+    // SAFETY: FS base points at the control block of this thread from its first instruction on (`ipc::abi::startup`,
+    // `thread`), and nothing changes the block.
+    unsafe {
+        asm!("mov {}, fs:[{}]", out(reg) address, const offset_of!(ControlBlock, buffer),
+            options(nostack, pure, readonly, preserves_flags));
     }
-    // SAFETY: the word is in this thread's stack, which is mapped; what is there may be anything, and any bits are a `u64`.
-    unsafe { (address as *const u64).read_volatile() }
+    address as *mut u8
 }
 
 /// Copies bytes to the start of the buffer; those past its end are cut.

@@ -15,8 +15,6 @@ impl ExitCode {
     pub const FAILURE: Self = Self(1);
     /// Wrong arguments.
     pub const USAGE: Self = Self(2);
-    /// The program panicked.
-    pub const PANIC: Self = Self(101);
     /// The startup page cannot be read.
     pub const BAD_STARTUP: Self = Self(102);
 }

@@ -5,12 +5,11 @@
 //!
 //! Unsafe code is confined to the modules that own an invariant: [`syscall`] (the instruction), `buffer` (the thread's IPC
 //! page), `heap`, [`mapping`] (address space), [`thread`] (stacks), [`entry`] and [`startup`] (what the loader
-//! left), [`process`] (other address spaces). The rest is safe code over them. On the host only the pure parts exist, for their tests.
+//! left), [`process`] (other address spaces), `panic` (the breakpoint). The rest is safe code over them. On the host only the pure parts exist, for their tests.
 #![cfg_attr(not(test), no_std)]
 
 extern crate alloc;
 
-pub mod backtrace;
 pub mod clock;
 pub mod ranges;
 

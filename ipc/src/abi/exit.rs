@@ -16,12 +16,14 @@ pub enum FaultKind {
     Divide = 4,
     /// x87 or SSE instruction; programs have no such registers.
     NoFpu = 5,
-    /// Breakpoint or debug trap.
+    /// Debug trap.
     Debug = 6,
     /// Misaligned access with alignment checks on.
     Alignment = 7,
     /// Anything else.
     Other = 8,
+    /// Breakpoint instruction, with which a program that panicked ends itself.
+    Breakpoint = 9,
 }
 
 impl FaultKind {
@@ -37,6 +39,7 @@ impl FaultKind {
             6 => Self::Debug,
             7 => Self::Alignment,
             8 => Self::Other,
+            9 => Self::Breakpoint,
             _ => return None,
         })
     }

@@ -14,6 +14,7 @@ pub mod grants;
 pub mod image;
 pub mod launch;
 pub mod machine;
+pub mod obituary;
 pub mod restart;
 pub mod service;
 pub mod supervisor;

@@ -21,6 +21,7 @@ use crate::events::Events;
 use crate::image::Image;
 use crate::launch::{self, Endpoint, LaunchError, Request};
 use crate::machine::Machine;
+use crate::obituary::Obituary;
 use crate::restart::Backoff;
 
 /// Most calls of `wait` that are parked at once.
@@ -271,7 +272,7 @@ impl<'a, M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'a, M, P> {
             Err(error) => error,
         };
         self.machine
-            .log(format_args!("init: {name} cannot be started: {error:?}"));
+            .log(format_args!("{name} cannot be started: {error:?}"));
         let report = ExitReport {
             pid: 0,
             name: Text::cut(&name),
@@ -335,7 +336,7 @@ impl<'a, M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'a, M, P> {
         let name = &report.name;
         let gives_up = program.on_death == OnDeath::Restart && delay.is_none();
         if program.on_death == OnDeath::Restart || !program.serves.is_empty() {
-            self.machine.log(format_args!("init: {}", Obituary(report)));
+            self.machine.log(format_args!("{}", Obituary(report)));
         }
         let mut again = false;
         for endpoint in &mut self.endpoints {
@@ -353,9 +354,9 @@ impl<'a, M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'a, M, P> {
                 let at = self.machine.now().saturating_add(delay);
                 self.due.push(Due { program: index, at });
             }
-            None if gives_up => self.machine.log(format_args!(
-                "init: {name} dies each time; not started again"
-            )),
+            None if gives_up => self
+                .machine
+                .log(format_args!("{name} dies each time; not started again")),
             None => {}
         }
         again
@@ -396,25 +397,6 @@ fn report<M: Machine, P: Responder>(
         code: status.code,
         crash: (ending == Ending::Faulted).then(|| (&status.crash).into()),
     })
-}
-
-/// A report, as a line of the log.
-struct Obituary<'a>(&'a ExitReport);
-
-impl core::fmt::Display for Obituary<'_> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        let Self(report) = self;
-        write!(f, "{} (pid {}) ", report.name, report.pid)?;
-        match (report.ending, &report.crash) {
-            (Ending::Exited, _) => write!(f, "ended with code {}", report.code),
-            (Ending::Faulted, Some(crash)) => {
-                let rip = crash.registers.first().copied().unwrap_or_default();
-                write!(f, "faulted at {rip:#x}, fault {:?}, ", crash.fault())?;
-                write!(f, "address {:#x}", crash.address)
-            }
-            _ => f.write_str("was killed"),
-        }
-    }
 }
 
 /// A launch that failed, as its caller hears it.

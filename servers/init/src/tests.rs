@@ -311,6 +311,8 @@ fn a_server_is_started_again_later_each_time_until_init_gives_up() {
         for attempt in 0..restart::ATTEMPTS {
             ledger.borrow_mut().end(pid, ExitReason::Faulted, 0);
             bench.poll();
+            let told = ledger.borrow().log.last().cloned().unwrap();
+            assert!(told.starts_with(&format!("console (pid {pid}) faulted")));
             assert_eq!(bench.names(), ["init", "shell"]);
             assert_eq!(
                 ledger.borrow().flushed as u32,

@@ -37,7 +37,7 @@ pub fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err((what, error)) => {
-            println!("profd: {what}: {error}");
+            println!("{what}: {error}");
             ExitCode::FAILURE
         }
     }
@@ -90,7 +90,7 @@ fn given(name: &'static str) -> Result<Handle, Failure> {
 fn catalog() -> Catalog<'static> {
     let archive = mapping::bootfs().map(Bootfs::parse);
     let Ok(Ok(archive)) = archive else {
-        println!("profd: the boot archive cannot be read: reports will have no symbols");
+        println!("the boot archive cannot be read: reports will have no symbols");
         return Catalog::new(None);
     };
     let mut catalog = Catalog::new(archive.find(bootfs::KERNEL).map(Content::File));
@@ -178,7 +178,7 @@ impl Events {
         let told = handle::duplicate(notification, Rights::SIGNAL | Rights::TRANSFER)
             .map(|signal| init.as_mut().map(|init| init.subscribe(&(), [signal])));
         if !matches!(told, Ok(Some(Ok(())))) {
-            println!("profd: init tells nothing: reports will have no program names");
+            println!("init tells nothing: reports will have no program names");
         }
         Self { init, next: 0 }
     }

@@ -1,5 +1,7 @@
 //! How a program ended, in words: nothing if it meant to, else what happened and where.
 
+use alloc::format;
+use alloc::string::String;
 use core::fmt::{self, Write};
 
 use ipc::abi::exit::FaultKind;
@@ -36,28 +38,27 @@ fn describe_crash(
     out: &mut (impl Write + ?Sized),
 ) -> fmt::Result {
     let ExitReport { pid, name, .. } = report;
-    write!(out, "{name}: {} at ", Fault(crash))?;
-    place(report, crash.registers[0], false, system, out)?;
-    writeln!(out, " (pid {pid})")?;
-    for address in crash.frames().skip(1) {
-        out.write_str("        <- ")?;
-        place(report, address, true, system, out)?;
-        out.write_char('\n')?;
-    }
-    Ok(())
+    let panicked = crash.fault() == Some(FaultKind::Breakpoint);
+    let mut frames = crash
+        .frames()
+        .enumerate()
+        .map(|(depth, address)| place(report, address, depth > 0, system))
+        .skip_while(|place| panicked && reports_panics(place));
+    let at = frames.next().unwrap_or_else(|| "?".into());
+    writeln!(out, "{name}: {} at {at} (pid {pid})", Fault(crash))?;
+    frames.try_for_each(|caller| writeln!(out, "        <- {caller}"))
 }
 
-fn place(
-    report: &ExitReport,
-    address: u64,
-    is_return: bool,
-    system: &mut dyn System,
-    out: &mut (impl Write + ?Sized),
-) -> fmt::Result {
-    match system.locate(report.pid, address, is_return) {
-        Some(name) => out.write_str(&name),
-        None => write!(out, "{}`{address:#x}", report.name),
-    }
+/// Whether a function is one that a panic goes through on its way to the breakpoint: where it was is behind them.
+fn reports_panics(place: &str) -> bool {
+    ["`__rustc::", "`core::panicking::"]
+        .iter()
+        .any(|function| place.contains(function))
+}
+
+fn place(report: &ExitReport, address: u64, is_return: bool, system: &mut dyn System) -> String {
+    let name = system.locate(report.pid, address, is_return);
+    name.unwrap_or_else(|| format!("{}`{address:#x}", report.name))
 }
 
 /// What a thread did that the hardware refused.
@@ -83,6 +84,8 @@ impl fmt::Display for Fault<'_> {
             Some(FaultKind::Divide) => "divide error",
             Some(FaultKind::NoFpu) => "floating-point or SSE instruction",
             Some(FaultKind::Debug) => "debug trap",
+            // The program has said itself what is wrong.
+            Some(FaultKind::Breakpoint) => "panic",
             Some(FaultKind::Alignment) => "misaligned access",
             Some(FaultKind::Other) | None => "unknown fault",
         })

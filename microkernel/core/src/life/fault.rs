@@ -36,7 +36,8 @@ const REPORTED: [Reg; 18] = [
 const fn kind_of(vector: u8) -> FaultKind {
     match vector {
         0 => FaultKind::Divide,
-        1 | 3 => FaultKind::Debug,
+        1 => FaultKind::Debug,
+        3 => FaultKind::Breakpoint,
         6 => FaultKind::InvalidOpcode,
         7 => FaultKind::NoFpu,
         10..=13 => FaultKind::Protection,

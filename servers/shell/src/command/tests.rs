@@ -264,6 +264,7 @@ crash: page fault: write to 0x0 at crash`null+0x12 (pid 7)
         (FaultKind::InvalidOpcode, 0, "invalid instruction at"),
         (FaultKind::Protection, 0, "general protection fault at"),
         (FaultKind::NoFpu, 0, "floating-point or SSE instruction at"),
+        (FaultKind::Breakpoint, 0, "panic at"),
     ] {
         let text = crashed(crash(kind, code, 16));
         assert!(
@@ -271,6 +272,32 @@ crash: page fault: write to 0x0 at crash`null+0x12 (pid 7)
             "{text}"
         );
     }
+}
+
+#[test]
+fn a_panic_is_where_the_program_was_and_not_where_it_said_so() {
+    let mut bench = Bench::default();
+    let mut crash = crash(FaultKind::Breakpoint, 0, 0);
+    crash.frames = 4;
+    crash.backtrace[..4].copy_from_slice(&[0x40_1012, 0x40_2000, 0x40_3000, 0x40_4000]);
+    bench.system.end(7, "crash", Ending::Faulted, 0);
+    bench.system.ended.get_mut(&7).unwrap().crash = Some(crash);
+    bench.system.names.extend(
+        [
+            (0x40_1012, "crash`__rustc::rust_begin_unwind+0xe2"),
+            (0x40_1fff, "crash`core::panicking::panic_fmt+0x2c"),
+            (0x40_2fff, "crash`deep+0xea"),
+            (0x40_3fff, "crash`main+0x61"),
+        ]
+        .map(|(address, name)| (address, name.into())),
+    );
+    assert_eq!(
+        bench.run("run crash panic"),
+        "\
+crash: panic at crash`deep+0xea (pid 7)
+        <- crash`main+0x61
+"
+    );
 }
 
 #[test]

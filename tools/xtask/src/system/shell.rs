@@ -91,7 +91,7 @@ const CRASHES: [(&str, &str); 10] = [
     ("port", "general protection"),
     ("sse", "SSE"),
     ("exec", "page fault: execution"),
-    ("panic", "asked to"),
+    ("panic", "panic at crash`crash+"),
 ];
 
 fn crashes(context: &Context<'_>) -> Verdict {
@@ -102,13 +102,13 @@ fn crashes(context: &Context<'_>) -> Verdict {
             !text.contains("still here"),
             "`crash {kind}` survived:\n{text}"
         );
-        if kind != "exec" && kind != "panic" {
+        if kind != "exec" {
             ensure!(
                 text.contains("crash`"),
                 "`crash {kind}` names no place:\n{text}"
             );
         }
-        if kind != "stack" && kind != "panic" {
+        if kind != "stack" {
             let mains = text.matches("<- crash`main+").count();
             let last = text.lines().last().unwrap_or_default();
             ensure!(
@@ -117,6 +117,8 @@ fn crashes(context: &Context<'_>) -> Verdict {
             );
         }
     }
+    let message = "crash: panicked at programs/src/bin/crash.rs:";
+    session.expect("run crash panic", &[message, ": asked to\n"])?;
     session.expect("ps", &["init", "console", "profd", "shell"])?;
     session.power_off()
 }
