@@ -33,8 +33,7 @@ impl<H: Hardware> Hold<'_, H> {
 
 impl<H: Hardware> Drop for Hold<'_, H> {
     fn drop(&mut self) {
-        // Of a reply or an interrupt line it is the handle that counts, and that is still there.
-        if self.grant.object.is_pooled() {
+        if self.grant.object.is_counted() {
             self.kernel.release(self.cpu, &self.grant.without_rights());
         }
     }
@@ -66,7 +65,7 @@ impl<H: Hardware> Kernel<H> {
     ) -> Result<Hold<'a, H>, Error> {
         let handles = caller.process.handles.lock(&caller.cpu.token);
         let grant = handles.get(&self.pools.chunks, handle)?;
-        if grant.object.is_pooled() {
+        if grant.object.is_counted() {
             self.retain(caller.cpu, &grant.without_rights());
         }
         drop(handles);

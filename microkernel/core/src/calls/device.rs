@@ -64,11 +64,11 @@ impl<H: Hardware> Kernel<H> {
     }
 
     pub(super) fn interrupt_ack(&self, caller: &Caller<'_>, interrupt: Handle) -> Result<(), Stop> {
-        let grant = self.lookup(caller, interrupt)?;
-        let Object::Interrupt(line) = grant.object else {
+        // Held: another thread may close the last handle, and the line have another owner by then.
+        let hold = self.hold(caller, interrupt, Rights::MANAGE)?;
+        let Object::Interrupt(line) = hold.object() else {
             return Err(Error::WrongType.into());
         };
-        grant.with(Rights::MANAGE)?;
         self.hw.unmask(line);
         Ok(())
     }

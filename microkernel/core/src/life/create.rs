@@ -11,6 +11,7 @@ use crate::object::process::{Counted, NO_CRASH, Teardown};
 use crate::object::thread::{ANY_CPU, State};
 use crate::object::{Memory, Notification, Process, Thread, ThreadId};
 use crate::space::{Account, Space};
+use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Relaxed, Release};
 use ipc::abi::Error;
 use ipc::abi::exit::ExitReason;
@@ -32,11 +33,19 @@ pub struct Start {
     pub base: u64,
 }
 
+/// The next of numbers that are never used twice. `LimitReached` if all have been.
+fn next(number: &AtomicU32) -> Result<u32, Error> {
+    number
+        .fetch_update(Relaxed, Relaxed, |number| number.checked_add(1))
+        .map_err(|_| Error::LimitReached)
+}
+
 impl<H: Hardware> Kernel<H> {
     /// Makes a process without threads. Its quota is taken from its parent's.
     ///
     /// # Errors
-    /// `QuotaExceeded` when the parent cannot give that much, `BadArgument` when it is too little for any process, `OutOfMemory`.
+    /// `QuotaExceeded` when the parent cannot give that much, `BadArgument` when it is too little for any process, `LimitReached` when
+    /// process ids have run out, `OutOfMemory`.
     pub(crate) fn create_process(
         &self,
         cpu: &CpuState,
@@ -74,15 +83,14 @@ impl<H: Hardware> Kernel<H> {
         image: u32,
         name: [u64; 2],
     ) -> Result<(Ref<Process>, &'static Process), Error> {
+        let pid = next(&self.next_pid)?;
         let root = self.frames.allocate(&cpu.token).ok_or(Error::OutOfMemory)?;
         let Some((reference, process)) = self.pools.processes.take(&cpu.token) else {
             self.frames.free(&cpu.token, root);
             return Err(Error::OutOfMemory);
         };
         let tables = Tables::new(self.hw, root, |index| self.hw.kernel_entry(index));
-        process
-            .pid
-            .store(self.next_pid.fetch_add(1, Relaxed), Relaxed);
+        process.pid.store(pid, Relaxed);
         process.image.store(image, Relaxed);
         for (word, value) in process.name.iter().zip(name) {
             word.store(value, Relaxed);
@@ -143,6 +151,7 @@ impl<H: Hardware> Kernel<H> {
         priority: u8,
         buffer: (Ref<Memory>, u64),
     ) -> Result<Ref<Thread>, Error> {
+        let tid = next(&self.next_tid)?;
         let process = self.process(slot);
         self.count(process, Counted::Threads)?;
         let Some((reference, thread)) = self.pools.threads.take(&cpu.token) else {
@@ -153,9 +162,7 @@ impl<H: Hardware> Kernel<H> {
         thread.regs.start(start.entry, start.stack, start.argument);
         thread.fs_base.store(start.base, Relaxed);
         thread.process.store(slot, Relaxed);
-        thread
-            .tid
-            .store(self.next_tid.fetch_add(1, Relaxed), Relaxed);
+        thread.tid.store(tid, Relaxed);
         thread.base_priority.store(priority, Relaxed);
         thread.priority.store(priority, Relaxed);
         thread.pinned.store(ANY_CPU, Relaxed);

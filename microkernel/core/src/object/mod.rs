@@ -88,9 +88,9 @@ impl Object {
         }
     }
 
-    /// Whether it lives in a pool, and goes back there with its last count.
+    /// Whether it is counted, and ends or goes back to its pool with the last count. A reply has one handle, which is taken with it.
     #[must_use]
-    pub const fn is_pooled(&self) -> bool {
+    pub const fn is_counted(&self) -> bool {
         matches!(
             self,
             Self::Process(_)
@@ -98,6 +98,7 @@ impl Object {
                 | Self::Endpoint(..)
                 | Self::Notification(_)
                 | Self::Memory(_)
+                | Self::Interrupt(_)
         )
     }
 

@@ -97,9 +97,14 @@ impl<H: Hardware> Kernel<H> {
         let pick = CpuId(idle.trailing_zeros() as u8);
         if self.idle.fetch_and(!pick.bit(), SeqCst) & pick.bit() != 0 {
             if self.unqueue(cpu, id) {
-                match self.thread(id).pinned.load(Relaxed) {
-                    ANY_CPU => self.enqueue(cpu, id, pick, false),
-                    _ => self.make_ready(cpu, id),
+                // It may have been pinned meanwhile. Its CPU is kicked, this one too: it may be the best thread there.
+                let target = match self.thread(id).pinned.load(Relaxed) {
+                    ANY_CPU => pick,
+                    pinned => CpuId(pinned),
+                };
+                self.enqueue(cpu, id, target, false);
+                if target != pick {
+                    self.hw.kick(target);
                 }
             }
             self.hw.kick(pick);

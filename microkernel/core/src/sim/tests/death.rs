@@ -255,6 +255,21 @@ fn a_child_outlives_its_parent() {
     sim.tear_down();
 }
 
+#[test]
+fn when_ids_have_run_out_nothing_is_made() {
+    let mut sim = Sim::new(1);
+    let root = sim.root;
+    let process = sim.kernel.process_of(sim.thread(root));
+    let before = process.pages.load(Relaxed);
+    let ended = sim.make(root, Syscall::notification_create, &[]);
+    let made = [raw(sim.system), 20, 0, raw(ended), 1];
+    sim.kernel.next_pid.store(u32::MAX, Relaxed);
+    let refused = sim.issue(root, Syscall::process_create, &made);
+    assert_eq!(refused.error(), Error::LimitReached);
+    assert_eq!(process.pages.load(Relaxed), before, "the quota is back");
+    sim.tear_down();
+}
+
 /// The slot is free only when no CPU can look at what was in it, and process ids do not come again.
 #[test]
 fn ids_are_never_used_again() {
