@@ -70,8 +70,8 @@ pub struct MemoryInfo {
     pub bootfs: u64,
     /// Charged to processes.
     pub processes: u64,
-    /// Slots in use, then slots in all, for: processes, threads, endpoints, notifications, memory objects, handle chunks.
-    pub pools: [[u64; 2]; 6],
+    /// Slots in use, then slots in all, for: processes, threads, endpoints, notifications, memory objects, handle chunks, badges.
+    pub pools: [[u64; 2]; 7],
 }
 
 /// One CPU since boot.
@@ -90,8 +90,6 @@ pub struct CpuInfo {
     pub ticks: u64,
     /// Interrupts of every kind, ticks included.
     pub interrupts: u64,
-    /// NMIs.
-    pub nmis: u64,
     /// System calls.
     pub syscalls: u64,
     /// Thread switches.

@@ -92,6 +92,7 @@ impl<H: Hardware> Kernel<H> {
             self.pools.notifications.usage(cpu),
             self.pools.memory.usage(cpu),
             self.pools.chunks.usage(cpu),
+            self.pools.badges.usage(cpu),
         ];
         MemoryInfo {
             total: self.facts.total_pages,
@@ -116,7 +117,6 @@ impl<H: Hardware> Kernel<H> {
             busy_ns: self.hw.tsc_to_nanos(load.busy_ticks.load(Relaxed)),
             ticks: load.ticks.load(Relaxed),
             interrupts: load.interrupts.load(Relaxed),
-            nmis: load.nmis.load(Relaxed),
             syscalls: load.syscalls.load(Relaxed),
             switches: load.switches.load(Relaxed),
             longest_entry: load.longest_entry.load(Relaxed),

@@ -16,13 +16,14 @@ longest: the longest time that the CPU had interrupts off in one kernel entry
 ";
 
 /// Names of the pools of [`ipc::abi::info::MemoryInfo::pools`].
-const POOLS: [&str; 6] = [
+const POOLS: [&str; 7] = [
     "processes",
     "threads",
     "endpoints",
     "notifications",
     "memory objects",
     "handle chunks",
+    "badges",
 ];
 
 pub(super) fn mem(context: Context<'_>) -> fmt::Result {

@@ -373,6 +373,7 @@ fn mem_shows_all_there_is() {
             [3, 512],
             [20, 2048],
             [6, 1024],
+            [2, 512],
         ],
     };
     assert_eq!(
@@ -390,6 +391,7 @@ endpoints               4 of 512
 notifications           3 of 512
 memory objects         20 of 2048
 handle chunks           6 of 1024
+badges                  2 of 512
 "
     );
 }
