@@ -3,10 +3,11 @@
 use crate::arch::machine::try_machine;
 use crate::arch::percpu::PerCpu;
 use crate::arch::{cpu, direct, entry, image, power};
-use crate::log::last;
+use crate::log::{last, show_tail};
 use core::fmt::Arguments;
 use core::panic::PanicInfo;
 use core::sync::atomic::{AtomicU32, Ordering};
+use ipc::abi::exit::{CrashReport, ExitReason, FaultKind};
 use ipc::bootfs::{Bootfs, KERNEL, KERNEL_SYMBOLS};
 use ipc::symtab::SymbolTable;
 use kcore::base::regs::{Reg, SavedRegs};
@@ -92,6 +93,30 @@ fn panic(info: &PanicInfo<'_>) -> ! {
         registers(row);
     }
     backtrace(symbols(), rbp.1);
+    power::fail()
+}
+
+/// The first program has ended. What it said last is in the log, which nobody can ask for any more; where it was are bare
+/// addresses, since the kernel knows no symbols but its own.
+pub fn init_ended(reason: ExitReason, code: u64, crash: Option<&CrashReport>) -> ! {
+    begin();
+    show_tail();
+    let Some(crash) = crash else {
+        last(format_args!(
+            "panic: init has ended: {reason:?}, code {code}{Where}"
+        ));
+        power::fail()
+    };
+    match FaultKind::from_raw(crash.kind) {
+        Some(FaultKind::Breakpoint) => last(format_args!("panic: init has panicked{Where}")),
+        kind => last(format_args!(
+            "panic: init has faulted: {kind:?}, error {:#x}, address {:#x}{Where}",
+            crash.error_code, crash.address
+        )),
+    }
+    for address in crash.backtrace.iter().take(crash.frames as usize) {
+        last(format_args!("  <- {address:#x}"));
+    }
     power::fail()
 }
 

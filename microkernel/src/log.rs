@@ -16,6 +16,8 @@ use spin::Once;
 const SOURCE: &[u8] = b"kernel";
 /// Most bytes of log kept.
 const BYTES_MAX: u64 = 64 << 10;
+/// Bytes of log shown by a machine that is ending.
+const TAIL_BYTES: usize = 1024;
 /// And at most this part of the memory that is free when the log is made.
 const PART: u64 = 256;
 
@@ -63,6 +65,13 @@ pub fn last(text: Arguments<'_>) {
     if let Some(log) = LOG.get() {
         // Writing to the log never fails.
         let _ = writeln!(log.panic_writer(now(), SOURCE), "{text}");
+    }
+}
+
+/// Shows the last lines of the log on the serial line, for a machine that is ending.
+pub fn show_tail() {
+    if let Some(log) = LOG.get() {
+        serial::send(log.panic_tail(&mut [0; TAIL_BYTES]));
     }
 }
 

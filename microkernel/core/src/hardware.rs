@@ -4,6 +4,7 @@
 use crate::base::addr::{Frame, Nanos, PhysAddr, Tsc};
 use crate::base::cpu::CpuId;
 use crate::boot::memory::Range;
+use ipc::abi::exit::{CrashReport, ExitReason};
 
 /// Physical memory, through the direct map. Addresses given here were checked by the caller: they lie in RAM.
 pub trait PhysMemory: Sync {
@@ -73,4 +74,6 @@ pub trait Hardware: PhysMemory {
 
     /// Ends the machine's run.
     fn power(&self, action: PowerAction) -> !;
+    /// Ends the machine's run as a failure, because the first program has ended; says how.
+    fn init_ended(&self, reason: ExitReason, code: u64, crash: Option<&CrashReport>) -> !;
 }

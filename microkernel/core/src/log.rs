@@ -65,6 +65,25 @@ impl Log {
     pub fn read(&self, cpu: &Cpu, position: u64, buffer: &mut [u8]) -> Reading {
         self.0.lock(cpu).read(position, buffer)
     }
+
+    /// For a panic: the last lines, as many as fit the buffer whole. None if the lock is not free.
+    pub fn panic_tail<'b>(&self, buffer: &'b mut [u8]) -> &'b [u8] {
+        let Some(ring) = self.0.try_lock() else {
+            return &[];
+        };
+        let from = ring.end.saturating_sub(buffer.len() as u64);
+        let len = ring.read(from, buffer).len;
+        let bytes = &buffer[..len];
+        // Of the first line the beginning may be missing.
+        let whole = match from {
+            0 => Some(0),
+            _ => bytes
+                .iter()
+                .position(|&byte| byte == b'\n')
+                .map(|at| at + 1),
+        };
+        &bytes[whole.unwrap_or(len)..]
+    }
 }
 
 impl Ring {

@@ -4,8 +4,10 @@ use super::apic::{Io, Local};
 use super::layout::PAGE;
 use super::percpu::PerCpu;
 use super::{cpu, direct, power};
+use crate::fatal;
 use core::sync::atomic::{AtomicU64, Ordering};
 use heapless::Vec;
+use ipc::abi::exit::{CrashReport, ExitReason};
 use kcore::apic::edge::{EdgeLines, LetGo};
 use kcore::apic::io::IoApic;
 use kcore::apic::local::{LocalApic, TimerMode};
@@ -292,6 +294,10 @@ impl Hardware for Machine {
 
     fn power(&self, action: PowerAction) -> ! {
         power::end(action)
+    }
+
+    fn init_ended(&self, reason: ExitReason, code: u64, crash: Option<&CrashReport>) -> ! {
+        fatal::init_ended(reason, code, crash)
     }
 }
 

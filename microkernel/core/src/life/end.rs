@@ -35,6 +35,10 @@ impl<H: Hardware> Kernel<H> {
         crash: Option<CrashReport>,
     ) {
         let process = self.process(slot);
+        // Who has its quota from nobody is the first program: the others have all they have from it.
+        if process.parent.load(Relaxed) == u32::MAX {
+            self.hw.init_ended(reason, code, crash.as_ref());
+        }
         {
             let mut life = process.life.lock(&cpu.token);
             if life.teardown != Teardown::Alive {

@@ -57,6 +57,32 @@ fn lines_say_when_and_who() {
 }
 
 #[test]
+fn a_tail_has_whole_lines_and_the_last_ones() {
+    let log = log(2 * LINE_MAX);
+    let cpu = cpu();
+    let prefix = "[    0.000000] a: ";
+    let write = |text: &str| log.writer(&cpu, Nanos(0), b"a").write(text.as_bytes());
+    let tail = |size: usize| {
+        let mut buffer = vec![0; size];
+        String::from_utf8(log.panic_tail(&mut buffer).to_vec()).unwrap()
+    };
+    assert_eq!(tail(100), "");
+    write("one");
+    assert_eq!(tail(100), format!("{prefix}one\n"));
+    assert_eq!(tail(21), "", "it does not fit");
+    for _ in 0..40 {
+        write("two");
+    }
+    write("three");
+    let last = format!("{prefix}two\n{prefix}three\n");
+    assert_eq!(tail(last.len() + 1), last);
+    assert!(tail(4 * LINE_MAX).ends_with(&last));
+    let locked = log.0.lock(&cpu);
+    assert_eq!(tail(100), "");
+    drop(locked);
+}
+
+#[test]
 fn nobody_writes_escape_sequences_or_in_the_name_of_another() {
     let log = log(4096);
     log.writer(&cpu(), Nanos(0), b"\x1b\nx")

@@ -8,6 +8,7 @@ use crate::hardware::{Hardware, PhysMemory, PowerAction};
 use crate::mem::fake::FakeMemory;
 use crate::mem::paging::Tables;
 use crate::profile;
+use ipc::abi::exit::{CrashReport, ExitReason};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -252,6 +253,9 @@ impl Hardware for Machine {
     }
     fn power(&self, action: PowerAction) -> ! {
         panic!("the machine's run ends: {action:?}")
+    }
+    fn init_ended(&self, reason: ExitReason, code: u64, _: Option<&CrashReport>) -> ! {
+        panic!("the first program has ended: {reason:?}, {code}")
     }
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use ipc::bootfs::Bootfs;
+use ipc::bootfs::{Bootfs, SYSTEM, checksum};
 
 use crate::build::Image;
 use crate::cli::BootOptions;
@@ -39,6 +39,15 @@ pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
         Case::new("a_damaged_configuration_is_told", || {
             damaged(context, "system", |bytes| damage(bytes, "system"))
         }),
+        Case::new("the_end_of_init_is_told_with_what_it_said", || {
+            for line in [
+                &["init: ", "panicked at", "Damaged"][..],
+                &["init has panicked"],
+            ] {
+                changed(context, "unreadable", unreadable, line)?;
+            }
+            Ok(())
+        }),
     ]
 }
 
@@ -47,6 +56,16 @@ fn damaged(
     context: &Context<'_>,
     name: &str,
     change: impl Fn(&[u8]) -> Option<Vec<u8>>,
+) -> Verdict {
+    changed(context, name, change, &["bootfs"])
+}
+
+/// Boots with a changed archive, or none; one line must hold these words.
+fn changed(
+    context: &Context<'_>,
+    name: &str,
+    change: impl Fn(&[u8]) -> Option<Vec<u8>>,
+    words: &[&str],
 ) -> Verdict {
     let image = context.image()?;
     let good = image
@@ -62,7 +81,7 @@ fn damaged(
         kernel: image.kernel.clone(),
         bootfs,
     };
-    refuses(&image, BootOptions::default(), &["bootfs"])
+    refuses(&image, BootOptions::default(), words)
 }
 
 fn write(context: &Context<'_>, name: &str, bytes: &[u8]) -> Result<PathBuf> {
@@ -78,5 +97,19 @@ fn damage(bytes: &[u8], name: &str) -> Option<Vec<u8>> {
     let file = Bootfs::parse(bytes).ok()?.find(name)?;
     let mut bytes = bytes.to_vec();
     bytes[file.offset + file.data.len() / 2] ^= 1;
+    Some(bytes)
+}
+
+/// The archive with a configuration whose sum is right, and which cannot be read all the same.
+fn unreadable(bytes: &[u8]) -> Option<Vec<u8>> {
+    let file = Bootfs::parse(bytes).ok()?.find(SYSTEM)?;
+    let header = |data: &[u8]| format!("{:08x}{SYSTEM}\0", checksum(data)).into_bytes();
+    let old = header(file.data);
+    let at = bytes.windows(old.len()).position(|part| part == old)?;
+    let mut bytes = bytes.to_vec();
+    let data = file.offset..file.offset + file.data.len();
+    bytes[data.clone()].fill(0xff);
+    let new = header(&bytes[data]);
+    bytes[at..at + new.len()].copy_from_slice(&new);
     Some(bytes)
 }

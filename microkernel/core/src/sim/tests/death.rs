@@ -270,6 +270,13 @@ fn when_ids_have_run_out_nothing_is_made() {
     sim.tear_down();
 }
 
+#[test]
+#[should_panic(expected = "the first program has ended: Exited, 3")]
+fn nothing_outlives_the_first_program() {
+    let mut sim = Sim::new(2);
+    sim.issue(sim.root, Syscall::process_exit, &[3]);
+}
+
 /// The slot is free only when no CPU can look at what was in it, and process ids do not come again.
 #[test]
 fn ids_are_never_used_again() {
