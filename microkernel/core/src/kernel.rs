@@ -33,7 +33,8 @@ pub struct CpuState {
     pub resched: AtomicBool,
     /// Its time slice is over: it goes behind others of its priority.
     pub slice_over: AtomicBool,
-    /// Priority of the current thread, for others to compare; 0 when idle.
+    /// Priority of the current thread, for others to compare; 0 when idle. Only this CPU writes it: so it is less than the
+    /// thread's own from when another CPU raises that to when this one looks, which costs a kick for nothing.
     pub priority: AtomicU8,
     /// Threads that are ready here.
     pub queue: Shown<PriorityQueue, { rank::RUN_QUEUE }>,

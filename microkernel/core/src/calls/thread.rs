@@ -119,16 +119,15 @@ impl<H: Hardware> Kernel<H> {
         };
         thread.base_priority.store(priority as u8, Relaxed);
         thread.pinned.store(pinned, Relaxed);
-        let due = self.due_priority(caller.cpu, thread);
-        thread.priority.store(due, Relaxed);
-        // The partner of the fence in `enqueue`.
+        self.set_priority(caller.cpu, thread);
+        // The partner of the fences in `enqueue` and `switch_to`.
         fence(SeqCst);
         if id == caller.id {
             self.reconsider(caller.cpu);
         } else if self.unqueue(caller.cpu, id) {
             self.make_ready(caller.cpu, id);
         } else if thread.status().state() == State::Running {
-            // Its CPU looks again. If it is just being switched to, that is soon enough in the next tick.
+            // Its CPU looks again.
             let there = thread.last_cpu.load(Relaxed);
             self.hw.kick(CpuId(there));
         }

@@ -113,8 +113,8 @@ impl<H: Hardware> Kernel<H> {
         self.deliver(cpu, server_id, tag, badge);
         server.set_serving(Some((caller.id, client.next_sequence())));
         client.server.store(server_id.0, Relaxed);
-        self.lend_priority(client, server);
         self.block(cpu, caller.id, State::Called, deadline);
+        self.set_priority(cpu, server);
         self.run_or_ready(cpu, server_id);
         Err(Stop::Blocked)
     }

@@ -36,14 +36,6 @@ impl Raise {
 }
 
 impl<H: Hardware> Kernel<H> {
-    /// A server has at least its client's priority while it serves.
-    pub(crate) fn lend_priority(&self, client: &Thread, server: &Thread) {
-        let lent = client.priority.load(Relaxed);
-        server
-            .priority
-            .store(server.base_priority.load(Relaxed).max(lent), Relaxed);
-    }
-
     /// The priority that a thread has by itself, by whom it serves, and by who waits at the endpoint where it received last.
     pub(crate) fn due_priority(&self, cpu: &CpuState, thread: &Thread) -> u8 {
         let own = thread.base_priority.load(Relaxed);
@@ -59,16 +51,25 @@ impl<H: Hardware> Kernel<H> {
         own.max(lent).max(waiting)
     }
 
-    /// Gives the current thread the priority that is due to it, for whom it serves has changed.
-    pub(crate) fn own_priority(&self, cpu: &CpuState, thread: &Thread) {
+    /// Gives a thread the priority that is due to it, for whom it serves has changed, or what it was given.
+    pub(crate) fn set_priority(&self, cpu: &CpuState, thread: &Thread) {
         thread
             .priority
-            .store(self.due_priority(cpu, thread), Relaxed);
+            .store(thread.base_priority.load(Relaxed), Relaxed);
+        // Who raises it has made known why before he does so: that is seen here, or what he does is not undone.
+        fence(SeqCst);
+        let due = self.due_priority(cpu, thread);
+        thread.priority.fetch_max(due, Relaxed);
+    }
+
+    /// The same for the current thread.
+    pub(crate) fn own_priority(&self, cpu: &CpuState, thread: &Thread) {
+        self.set_priority(cpu, thread);
         self.reconsider(cpu);
     }
 
     /// Raises threads, one lock at a time. A thread's priority is written before it is looked at: who changes what it does in
-    /// between uses the new one.
+    /// between uses the new one. One that runs goes on; what its CPU shows of it is its CPU's to change.
     pub(crate) fn raise(&self, cpu: &CpuState, mut raise: Raise) {
         let mut at = 0;
         while let Some(&(id, depth)) = raise.todo.get(at) {
@@ -77,11 +78,11 @@ impl<H: Hardware> Kernel<H> {
             if thread.priority.fetch_max(raise.priority, Relaxed) >= raise.priority {
                 continue;
             }
-            // The partner of the fences in `call` and `enqueue`: they see the priority, or this sees the status that they gave.
+            // The partner of the fences in `call`, `enqueue` and `set_priority`: they see the priority, or this sees the status that was
+            // given before.
             fence(SeqCst);
             match thread.status().state() {
                 State::Ready => self.requeue(cpu, id),
-                State::Running => self.note_raised(thread, raise.priority),
                 State::Called => {
                     if let Some(server) = ThreadId::from_word(thread.server.load(Relaxed)) {
                         raise.push(server, depth + 1);
@@ -97,13 +98,6 @@ impl<H: Hardware> Kernel<H> {
     fn requeue(&self, cpu: &CpuState, id: ThreadId) {
         if self.unqueue(cpu, id) {
             self.make_ready(cpu, id);
-        }
-    }
-
-    /// Tells the CPU that runs a thread what its priority is now.
-    fn note_raised(&self, thread: &Thread, priority: u8) {
-        if let Some(there) = self.cpus.get(thread.last_cpu.load(Relaxed) as usize) {
-            there.priority.fetch_max(priority, Relaxed);
         }
     }
 

@@ -103,13 +103,8 @@ impl<H: Hardware> Kernel<H> {
             // Claimed under the lock: once it is let go, the thread may wait somewhere else.
             let seen = self.thread(id).status();
             let claimed = self.thread(id).claim(seen);
-            let waiting = queues.callers.highest().unwrap_or(0);
             drop(queues);
             if claimed && self.take_call(caller, id, seen.sequence()) {
-                // A caller's own priority may have sunk below the one it was queued by, and below those behind it.
-                caller.thread.priority.fetch_max(waiting, Relaxed);
-                // That may still be less than before, if another caller raised this thread and gave up.
-                self.reconsider(caller.cpu);
                 return Err(Stop::Delivered);
             }
         }
@@ -132,12 +127,12 @@ impl<H: Hardware> Kernel<H> {
         regs.set(Reg::Rdi, client.badge.load(Relaxed));
         regs.set(Reg::Rsi, tag.raw());
         regs.set(Reg::Rdx, Delivery::Call as u64);
-        self.lend_priority(client, server);
         server.set_serving(Some((id, sequence)));
         client.server.store(caller.id.0, Relaxed);
         client.blocked_on.store(0, Relaxed);
         // The same wait, under the same sequence number and deadline, goes on.
         client.change(State::Called);
+        self.own_priority(cpu, server);
         true
     }
 

@@ -50,9 +50,10 @@ impl<H: Hardware> Kernel<H> {
                 life.crash = crash;
             }
             life.teardown = Teardown::Threads;
-            process.dead.store(true, Release);
+            process.dead.store(true, SeqCst);
         }
-        self.kick_all(cpu, process.active.load(Acquire));
+        // A CPU that is just coming to run it says so before it looks whether it has ended.
+        self.kick_all(cpu, process.active.load(SeqCst));
         self.work.push(&cpu.token, Item::Process(slot));
     }
 

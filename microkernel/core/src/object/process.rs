@@ -146,7 +146,7 @@ impl Process {
     /// Whether its end has begun.
     #[must_use]
     pub fn is_dead(&self) -> bool {
-        self.dead.load(Ordering::Acquire)
+        self.dead.load(Ordering::SeqCst)
     }
 
     /// Charges pages, if its quota allows.

@@ -49,13 +49,14 @@ impl<H: Hardware> Kernel<H> {
                         return Next::Idle;
                     };
                     self.switch_to(cpu, id);
-                    self.reconsider(cpu);
                     self.share(cpu);
                     continue;
                 }
             };
             let thread = self.thread(id);
             let process = thread.process.load(Relaxed);
+            self.load_process(cpu, Some(process));
+            // Who ends the process says so before he looks at where it is: he sees it here, and kicks this CPU, or this sees the end.
             if self.process(process).is_dead() {
                 self.account(cpu);
                 cpu.current.store(ThreadId::NONE, Relaxed);
@@ -64,7 +65,6 @@ impl<H: Hardware> Kernel<H> {
                 self.end_thread(cpu, id);
                 continue;
             }
-            self.load_process(cpu, Some(process));
             return Next::Run(&thread.regs);
         }
         if let Some(id) = cpu.current() {
@@ -81,12 +81,15 @@ impl<H: Hardware> Kernel<H> {
         let thread = self.thread(id);
         thread.last_cpu.store(cpu.token.id().0, Relaxed);
         thread.publish(State::Running);
-        cpu.priority.store(thread.priority.load(Relaxed), Relaxed);
         cpu.current.store(id.0, Relaxed);
         cpu.resched.store(false, Relaxed);
         cpu.slice_over.store(false, Relaxed);
         self.hw.set_fs_base(thread.fs_base.load(Relaxed));
         add(&cpu.load.switches, 1);
+        // Who changes a thread's priority or pin does so before he looks at where it is: he sees that it runs here, and kicks this CPU,
+        // or this sees the change.
+        fence(SeqCst);
+        self.reconsider(cpu);
     }
 
     /// Puts the current thread back into this CPU's queue, behind its equals if its slice is over.
@@ -96,11 +99,8 @@ impl<H: Hardware> Kernel<H> {
         cpu.current.store(ThreadId::NONE, Relaxed);
         cpu.priority.store(0, Relaxed);
         let front = !cpu.slice_over.swap(false, Relaxed);
-        let pinned = self.thread(id).pinned.load(Relaxed);
-        match self.cpus.get(pinned as usize) {
-            // It was just pinned to another CPU: it goes there.
-            Some(there) if there.token.id() != cpu.token.id() => self.make_ready(cpu, id),
-            _ => self.enqueue(cpu, id, cpu.token.id(), front),
+        if self.enqueue(cpu, id, cpu.token.id(), front).is_none() {
+            self.make_ready(cpu, id);
         }
     }
 

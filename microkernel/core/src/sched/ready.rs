@@ -10,23 +10,30 @@ use core::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst, fence};
 /// Threads of a queue that another CPU looks at, for one that it may run.
 const LOOK: usize = 8;
 
+/// Where a thread was queued.
+struct Place {
+    target: CpuId,
+    priority: u8,
+    /// Whether it may run nowhere else.
+    pinned: bool,
+}
+
 impl<H: Hardware> Kernel<H> {
     /// Queues a thread that the caller owns. It may run elsewhere before this returns.
     pub(crate) fn make_ready(&self, cpu: &CpuState, id: ThreadId) {
         let thread = self.thread(id);
-        let (priority, pinned) = (thread.priority.load(Relaxed), thread.pinned.load(Relaxed));
-        let target = match pinned {
-            ANY_CPU => self.choose(cpu, thread),
-            pinned => CpuId(pinned),
-        };
-        self.enqueue(cpu, id, target, false);
+        let Place {
+            target,
+            priority,
+            pinned,
+        } = self.place(cpu, id, || self.choose(cpu, thread));
         if target == cpu.token.id() {
             if priority > cpu.priority.load(Relaxed) {
                 cpu.resched.store(true, Relaxed);
             }
             // A CPU that went idle while this one chose may have looked at the queues too early. One that has nothing to run
             // takes the thread itself, and shares what is left at its exit.
-            if pinned == ANY_CPU && cpu.current().is_some() {
+            if !pinned && cpu.current().is_some() {
                 self.hand_to_idle(cpu, id);
             }
         } else {
@@ -37,27 +44,60 @@ impl<H: Hardware> Kernel<H> {
                 || priority > there.priority.load(Relaxed)
             {
                 self.hw.kick(target);
-            } else if pinned == ANY_CPU {
+            } else if !pinned {
                 // It was idle when it was chosen, and found something else meanwhile.
                 self.hand_to_idle(cpu, id);
             }
         }
     }
 
-    /// Puts an owned thread into a CPU's run queue, as `Ready`.
-    pub(crate) fn enqueue(&self, cpu: &CpuState, id: ThreadId, target: CpuId, front: bool) {
+    /// Queues an owned thread where it is pinned to, or else where `choose` says.
+    fn place(&self, cpu: &CpuState, id: ThreadId, choose: impl Fn() -> CpuId) -> Place {
+        loop {
+            let pinned = self.thread(id).pinned.load(Relaxed);
+            let target = match pinned {
+                ANY_CPU => choose(),
+                pinned => CpuId(pinned),
+            };
+            if let Some(priority) = self.enqueue(cpu, id, target, false) {
+                return Place {
+                    target,
+                    priority,
+                    pinned: pinned != ANY_CPU,
+                };
+            }
+            // It was pinned elsewhere in this very moment. The CPU may have been taken off the idle ones for it: it looks again.
+            self.hw.kick(target);
+        }
+    }
+
+    /// Puts an owned thread into a CPU's run queue, as `Ready`, and says by which priority. `None` if it is pinned to another CPU: then
+    /// the caller still owns it.
+    pub(crate) fn enqueue(
+        &self,
+        cpu: &CpuState,
+        id: ThreadId,
+        target: CpuId,
+        front: bool,
+    ) -> Option<u8> {
         let thread = self.thread(id);
         let mut queue = self.cpu(target).queue.lock(&cpu.token);
         thread.queue_cpu.store(target.0, Relaxed);
         thread.publish(State::Ready);
-        // Who raises it writes its priority before he looks at its status: he sees that it is ready, or this sees the priority.
+        // Who changes its priority or pin does so before he looks at its status: he sees that it is ready, or this sees the change.
         fence(SeqCst);
+        let pinned = thread.pinned.load(Relaxed);
+        if pinned != ANY_CPU && pinned != target.0 {
+            thread.publish(State::Claimed);
+            return None;
+        }
         let priority = thread.priority.load(Relaxed);
         if front {
             queue.push_front(&self.pools.threads, id, priority);
         } else {
             queue.push(&self.pools.threads, id, priority);
         }
+        Some(priority)
     }
 
     /// An idle CPU, the one it ran on if that is idle; else this one.
@@ -98,11 +138,7 @@ impl<H: Hardware> Kernel<H> {
         if self.idle.fetch_and(!pick.bit(), SeqCst) & pick.bit() != 0 {
             if self.unqueue(cpu, id) {
                 // It may have been pinned meanwhile. Its CPU is kicked, this one too: it may be the best thread there.
-                let target = match self.thread(id).pinned.load(Relaxed) {
-                    ANY_CPU => pick,
-                    pinned => CpuId(pinned),
-                };
-                self.enqueue(cpu, id, target, false);
+                let Place { target, .. } = self.place(cpu, id, || pick);
                 if target != pick {
                     self.hw.kick(target);
                 }
@@ -140,7 +176,6 @@ impl<H: Hardware> Kernel<H> {
     }
 
     /// Looks again at what may have changed behind the back of this CPU's current thread: its priority, its pin, and who waits.
-    /// What others store for this CPU may be overtaken by a switch; what is looked up here is not.
     pub(crate) fn reconsider(&self, cpu: &CpuState) {
         let Some(id) = cpu.current() else { return };
         let thread = self.thread(id);

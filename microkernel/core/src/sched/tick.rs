@@ -45,8 +45,10 @@ impl<H: Hardware> Kernel<H> {
     /// Another CPU wants this one to pass through the kernel: to flush, to end a thread, or to take one up.
     pub fn kicked(&self, cpu: &CpuState) {
         self.entered(cpu);
-        self.reconsider(cpu);
         add(&cpu.load.interrupts, 1);
+        self.reconsider(cpu);
+        // What was queued here, and is not above what runs, is for a CPU that idles.
+        self.share(cpu);
     }
 
     /// This CPU begins to take part: called once on it, before its first [`leave`](Kernel::leave).

@@ -12,7 +12,7 @@ use ipc::abi::{Error, NEVER};
 /// Deadlines that one timer interrupt serves; more are served by the next, at once.
 const DUE_MAX: usize = 16;
 /// A deadline that met a claimed thread is looked at again after this time.
-const RETRY_NANOS: u64 = 20_000;
+pub(crate) const RETRY_NANOS: u64 = 20_000;
 
 impl<H: Hardware> Kernel<H> {
     /// Blocks the current thread, which is already in the queue it waits in, under that queue's lock. After this it may run

@@ -13,6 +13,8 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
 
 /// Number of the first frame of RAM.
 pub const FIRST: u32 = 0x100;
@@ -44,6 +46,42 @@ struct Core {
     cached: Mutex<BTreeMap<u64, (Frame, bool)>>,
 }
 
+/// Where a CPU can be met in the middle of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Point {
+    /// It takes up a thread: its FS base is being set.
+    Switch,
+    /// It loads the space of a process.
+    Load,
+}
+
+/// How long a CPU may take to come to a point.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What makes a CPU stop at a point: it says that it is there, and waits to be let go.
+struct Stop {
+    point: Point,
+    says: Sender<()>,
+    waits: Receiver<()>,
+}
+
+/// The other side of a [`Stop`].
+pub struct Meeting {
+    came: Receiver<()>,
+    go_on: Sender<()>,
+}
+
+impl Meeting {
+    /// Waits until it is there, does something else, and lets it go on.
+    pub fn hold(self, act: impl FnOnce()) {
+        self.came
+            .recv_timeout(PATIENCE)
+            .expect("no CPU comes to this point");
+        act();
+        self.go_on.send(()).expect("the CPU waits");
+    }
+}
+
 /// The machine.
 pub struct Machine {
     memory: FakeMemory,
@@ -55,6 +93,8 @@ pub struct Machine {
     /// Cores that are there.
     cpus: AtomicU32,
     last_port: AtomicU64,
+    /// Where the next CPU stops that comes there.
+    meeting: Mutex<Option<Stop>>,
 }
 
 impl Machine {
@@ -68,6 +108,7 @@ impl Machine {
             cores: (0..CPUS).map(|_| Core::default()).collect(),
             cpus: AtomicU32::new(0),
             last_port: AtomicU64::new(0),
+            meeting: Mutex::new(None),
         }
     }
 
@@ -90,6 +131,23 @@ impl Machine {
     }
     fn core(&self) -> &Core {
         &self.cores[HERE.get() as usize]
+    }
+
+    /// The next CPU that comes to this point stops there.
+    pub fn meet(&self, point: Point) -> Meeting {
+        let ((says, came), (go_on, waits)) = (channel(), channel());
+        *self.meeting.lock().unwrap() = Some(Stop { point, says, waits });
+        Meeting { came, go_on }
+    }
+    fn come_to(&self, point: Point) {
+        let mut meeting = self.meeting.lock().unwrap();
+        if let Some(stop) = meeting.take_if(|stop| stop.point == point) {
+            drop(meeting);
+            // Nobody is there any more if the test has failed.
+            if stop.says.send(()).is_ok() {
+                let _ = stop.waits.recv();
+            }
+        }
     }
 
     /// Lets time pass.
@@ -207,6 +265,9 @@ impl Hardware for Machine {
             .root
             .store(root.map_or(0, |root| root.0), SeqCst);
         self.flush_all();
+        if root.is_some() {
+            self.come_to(Point::Load);
+        }
     }
     fn flush_page(&self, address: u64) {
         self.core()
@@ -221,7 +282,9 @@ impl Hardware for Machine {
     fn kernel_entry(&self, index: usize) -> u64 {
         index as u64 * 8
     }
-    fn set_fs_base(&self, _: u64) {}
+    fn set_fs_base(&self, _: u64) {
+        self.come_to(Point::Switch);
+    }
     fn mask(&self, line: u32) {
         self.unmasked.fetch_and(!(1 << line), SeqCst);
     }

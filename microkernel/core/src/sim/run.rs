@@ -58,6 +58,13 @@ impl Sim {
 
     /// One entry of a CPU and what it does after.
     pub fn enter(&mut self, index: usize, entry: Entry) {
+        self.come_in(index, entry);
+        self.leave(index);
+        self.check();
+    }
+
+    /// The way into the kernel.
+    pub fn come_in(&self, index: usize, entry: Entry) {
         let cpu = self.cpu(index);
         self.machine.play(CpuId(index as u8));
         match entry {
@@ -68,15 +75,6 @@ impl Sim {
             Entry::Line(line) => self.kernel.interrupt(cpu, line),
             Entry::Fault(vector) => self.kernel.fault(cpu, vector, 6, 0xdead),
         }
-        self.leave(index);
-        self.check();
-    }
-
-    /// A tick, and no look at the laws after it.
-    pub fn tick(&mut self, index: usize) {
-        self.machine.play(CpuId(index as u8));
-        self.kernel.tick(self.cpu(index), &self.interrupted(index));
-        self.leave(index);
     }
 
     /// The way out of the kernel.

@@ -108,10 +108,6 @@ fn races_break_no_law() {
                 .collect()
         });
         sim.next = next;
-        // What is raised while it is switched to may be known to its CPU only from the next tick on.
-        for cpu in 0..cpus {
-            sim.tick(cpu);
-        }
         sim.check();
         sim.settle();
         sim.tear_down();

@@ -1,8 +1,10 @@
 //! Who runs, where, and for how long.
 
 use super::*;
+use crate::base::cpu::CpuId;
 use crate::hardware::Hardware;
 use crate::sched::leave::Next;
+use crate::sim::machine::Point;
 use crate::sim::run::Entry;
 
 /// Threads of one program with these priorities, and the first program asleep.
@@ -245,5 +247,108 @@ fn sleep_ends_at_its_time() {
     sim.machine.advance(1);
     sim.settle();
     sim.outcome(user).results();
+    sim.tear_down();
+}
+
+/// Lets one CPU enter the kernel, and does something else in the middle of that, at this point.
+fn in_the_middle(sim: &mut Sim, index: usize, entry: Entry, point: Point, act: impl FnOnce(&Sim)) {
+    let meeting = sim.machine.meet(point);
+    sim.machine.take_kick(CpuId(index as u8));
+    let here: &Sim = sim;
+    let next = std::thread::scope(|scope| {
+        let there = scope.spawn(|| {
+            here.come_in(index, entry);
+            here.kernel.leave(here.cpu(index))
+        });
+        meeting.hold(|| act(here));
+        there.join().unwrap()
+    });
+    sim.next[index] = next;
+    sim.check();
+}
+
+/// A thread that the idle CPU 1 has been kicked for, its program, and the first program's handle to it.
+fn about_to_run(sim: &mut Sim) -> (Program, User, Handle) {
+    let program = sim.program(60);
+    let (user, thread) = sim.held(program);
+    assert_eq!(sim.schedule(sim.root), 0);
+    sim.step(sim.root, Syscall::thread_start, &[raw(thread)]);
+    assert_eq!(sim.state(user), State::Ready);
+    (program, user, thread)
+}
+
+/// Who is ended up to the last moment before a CPU runs it does not run.
+#[test]
+fn a_kill_in_the_middle_of_a_switch_is_seen() {
+    let mut sim = Sim::new(2);
+    let (program, user, _) = about_to_run(&mut sim);
+    in_the_middle(&mut sim, 1, Entry::Kick, Point::Load, |sim| {
+        sim.prepare(sim.root, Syscall::process_kill, &[raw(program.handle), 0]);
+        sim.come_in(0, Entry::Syscall);
+    });
+    assert_eq!(sim.outcome(user), Outcome::Ended);
+    sim.tear_down();
+}
+
+/// Who is pinned to another CPU, or set below one that waits, in the middle of a switch does not run here.
+#[test]
+fn a_change_in_the_middle_of_a_switch_is_seen() {
+    for (priority, cpu) in [(20, 0), (3, u64::MAX)] {
+        let mut sim = Sim::new(2);
+        let program = sim.program(60);
+        let (other, handle) = sim.held(program);
+        let (_, user, thread) = about_to_run(&mut sim);
+        sim.step(sim.root, Syscall::thread_set, &[raw(handle), 10, 1]);
+        sim.step(sim.root, Syscall::thread_start, &[raw(handle)]);
+        in_the_middle(&mut sim, 1, Entry::Kick, Point::Switch, |sim| {
+            sim.prepare(sim.root, Syscall::thread_set, &[raw(thread), priority, cpu]);
+            sim.come_in(0, Entry::Syscall);
+        });
+        assert_eq!(sim.runs_on(other), Some(1));
+        assert_eq!(sim.state(user), State::Ready);
+        sim.tear_down();
+    }
+}
+
+/// The same where a call hands the CPU over.
+#[test]
+fn a_server_that_is_pinned_as_it_is_called_runs_there() {
+    let mut pair = Pair::new(2);
+    let (root, client) = (pair.sim.root, pair.client);
+    let (server, thread) = pair.sim.held(pair.serves);
+    for (user, what, arguments) in [
+        (pair.server, Syscall::sleep, [1 << 50, 0]),
+        (root, Syscall::thread_start, [raw(thread), 0]),
+        (server, Syscall::receive, [raw(pair.ear), NEVER]),
+    ] {
+        pair.sim.issue(user, what, &arguments);
+    }
+    let (there, here) = (pair.sim.schedule(client), pair.sim.schedule(root));
+    let call = [raw(pair.mouth), tag(1), NEVER];
+    pair.sim.prepare(client, Syscall::call, &call);
+    in_the_middle(&mut pair.sim, there, Entry::Syscall, Point::Switch, |sim| {
+        let pin = [raw(thread), 31, here as u64];
+        sim.prepare(root, Syscall::thread_set, &pin);
+        sim.come_in(here, Entry::Syscall);
+    });
+    assert_eq!(pair.sim.state(client), State::Called);
+    assert_ne!(pair.sim.runs_on(server), Some(there));
+    assert_eq!(pair.sim.schedule(server), here);
+    pair.end();
+}
+
+/// A thread may be pinned between the choice of its CPU and its place in the queue.
+#[test]
+fn nobody_is_queued_where_he_may_not_run() {
+    let mut sim = Sim::new(2);
+    let program = sim.program(60);
+    let (user, thread) = sim.held(program);
+    let pin = [raw(thread), 9, 1];
+    sim.issue(sim.root, Syscall::thread_set, &pin).results();
+    assert!(sim.thread(user).claim_held());
+    let (cpu, kernel) = (sim.cpu(0), &sim.kernel);
+    assert_eq!(kernel.enqueue(cpu, user.0, CpuId(0), false), None);
+    assert_eq!(sim.state(user), State::Claimed);
+    assert_eq!(kernel.enqueue(cpu, user.0, CpuId(1), false), Some(9));
     sim.tear_down();
 }
