@@ -1,4 +1,4 @@
-//! The command line of a small program: words, and `-t MS` anywhere among them.
+//! The command line of a small program: words, and for some programs `-t MS` anywhere among them.
 
 use core::fmt;
 use core::ops::RangeInclusive;
@@ -10,14 +10,9 @@ pub const WORDS_MAX: usize = 16;
 /// What `-t` may say, in milliseconds: up to a day.
 pub const RUN_MS: RangeInclusive<u64> = 1..=86_400_000;
 
-/// The words of a command line, and for how long to run.
+/// The words of a command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Arguments<'a> {
-    /// All but `-t MS`.
-    pub words: Vec<&'a str, WORDS_MAX>,
-    /// `MS` of `-t MS`: run so long; `None`: forever.
-    pub run_ms: Option<u64>,
-}
+pub struct Arguments<'a>(Vec<&'a str, WORDS_MAX>);
 
 /// What is wrong with a command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,27 +93,55 @@ impl fmt::Display for ArgumentError<'_> {
 }
 
 impl<'a> Arguments<'a> {
-    /// Sorts a command line of at most `most` words, `-t MS` apart.
+    /// A command line of at most `most` words.
     ///
     /// # Errors
-    /// Too many words, or `-t` without a time.
+    /// Too many words.
     pub fn parse(
         words: impl IntoIterator<Item = &'a str>,
         most: usize,
     ) -> Result<Self, ArgumentError<'a>> {
-        let mut parsed = Self {
-            words: Vec::new(),
-            run_ms: None,
-        };
+        let mut parsed = Self(Vec::new());
+        words
+            .into_iter()
+            .try_for_each(|word| parsed.push(word, most))?;
+        Ok(parsed)
+    }
+
+    /// A command line of at most `most` words, and the `MS` of `-t MS`: run so long; `None`: forever.
+    ///
+    /// # Errors
+    /// Too many words, or `-t` without a time.
+    pub fn parse_timed(
+        words: impl IntoIterator<Item = &'a str>,
+        most: usize,
+    ) -> Result<(Self, Option<u64>), ArgumentError<'a>> {
+        let mut parsed = Self(Vec::new());
+        let mut run_ms = None;
         let mut words = words.into_iter();
         while let Some(word) = words.next() {
             if word == "-t" {
-                parsed.run_ms = Some(number("-t", words.next(), &RUN_MS)?);
-            } else if parsed.words.len() == most || parsed.words.push(word).is_err() {
-                return Err(ArgumentError::TooMany { most });
+                run_ms = Some(number("-t", words.next(), &RUN_MS)?);
+            } else {
+                parsed.push(word, most)?;
             }
         }
-        Ok(parsed)
+        Ok((parsed, run_ms))
+    }
+
+    fn push(&mut self, word: &'a str, most: usize) -> Result<(), ArgumentError<'a>> {
+        if self.0.len() == most {
+            return Err(ArgumentError::TooMany { most });
+        }
+        self.0
+            .push(word)
+            .map_err(|_| ArgumentError::TooMany { most })
+    }
+
+    /// How many words there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.0.len()
     }
 
     /// The number in the place `index`.
@@ -131,7 +154,7 @@ impl<'a> Arguments<'a> {
         name: &'static str,
         range: &RangeInclusive<u64>,
     ) -> Result<u64, ArgumentError<'a>> {
-        number(name, self.words.get(index).copied(), range)
+        number(name, self.0.get(index).copied(), range)
     }
 
     /// The word in the place `index`: its place among those allowed.
@@ -146,7 +169,7 @@ impl<'a> Arguments<'a> {
     ) -> Result<usize, ArgumentError<'a>> {
         let allowed = Allowed::OneOf(words);
         let word = *self
-            .words
+            .0
             .get(index)
             .ok_or(ArgumentError::Missing { name, allowed })?;
         words
@@ -184,20 +207,36 @@ mod tests {
     use proptest::prelude::*;
 
     fn parse<'a>(line: &'a str, most: usize) -> Result<Arguments<'a>, ArgumentError<'a>> {
-        Arguments::parse(line.split(' ').filter(|word| !word.is_empty()), most)
+        Arguments::parse(line.split_whitespace(), most)
     }
 
     fn refusal<T: fmt::Debug>(result: Result<T, ArgumentError<'_>>) -> String {
         result.unwrap_err().to_string()
     }
 
+    fn timed<'a>(
+        line: &'a str,
+        most: usize,
+    ) -> Result<(Arguments<'a>, Option<u64>), ArgumentError<'a>> {
+        Arguments::parse_timed(line.split_whitespace(), most)
+    }
+
     #[test]
     fn words_and_a_time() {
-        let parsed = parse("60 -t 500 30", 2).unwrap();
-        assert_eq!(parsed.words, ["60", "30"]);
-        assert_eq!(parsed.run_ms, Some(500));
+        let (parsed, run_ms) = timed("60 -t 500 30", 2).unwrap();
+        assert_eq!((parsed.count(), run_ms), (2, Some(500)));
         assert_eq!(parsed.number(1, "share", &(1..=30)), Ok(30));
-        assert_eq!(parse("", 0).unwrap().run_ms, None);
+        assert_eq!(timed("", 0).unwrap().1, None);
+    }
+
+    #[test]
+    fn a_program_without_a_time_takes_none() {
+        assert_eq!(
+            refusal(parse("5 -t 1", 1)),
+            "too many arguments; there is one"
+        );
+        let parsed = parse("-t 5", 2).unwrap();
+        assert!(parsed.number(0, "MS", &(1..=9)).is_err());
     }
 
     #[test]
@@ -222,18 +261,18 @@ mod tests {
         assert_eq!(refusal(parse("1 2", 1)), "too many arguments; there is one");
         assert_eq!(refusal(parse("1", 0)), "too many arguments; there are none");
         assert_eq!(
-            refusal(parse("-t", 1)),
+            refusal(timed("-t", 1)),
             "-t is missing; it is a number from 1 to 86400000"
         );
-        assert!(parse("-t 0", 1).is_err());
+        assert!(timed("-t 0", 1).is_err());
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(300))]
         #[test]
         fn a_refusal_is_one_short_line(words in prop::collection::vec("[-t0-9\\PC\\n]{0,40}", 0..20)) {
-            let parsed = Arguments::parse(words.iter().map(String::as_str), 4);
-            let numbered = parsed.and_then(|parsed| parsed.number(0, "MS", &(1..=9)));
+            let parsed = Arguments::parse_timed(words.iter().map(String::as_str), 4);
+            let numbered = parsed.and_then(|(parsed, _)| parsed.number(0, "MS", &(1..=9)));
             if let Err(error) = numbered {
                 let line = error.to_string();
                 prop_assert!(!line.contains('\n') && line.len() < 400, "{line}");

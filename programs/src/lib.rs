@@ -6,5 +6,9 @@
 
 pub mod arguments;
 pub mod shares;
+#[cfg(target_os = "none")]
+mod start;
 
 pub use arguments::{ArgumentError, Arguments};
+#[cfg(target_os = "none")]
+pub use start::{End, parse, parse_timed};

@@ -19,7 +19,7 @@ const ROUND: u64 = 2000;
 /// # Errors
 /// No share, too many, or one that is out of range.
 pub fn round<'a>(arguments: &Arguments<'a>) -> Result<Vec<u64, SHARES_MAX>, ArgumentError<'a>> {
-    let count = arguments.words.len().max(1);
+    let count = arguments.count().max(1);
     let mut shares = Vec::new();
     for index in 0..count {
         let share = arguments.number(index, "share", &SHARE)?;

@@ -37,6 +37,12 @@ impl Termination for ExitCode {
     }
 }
 
+impl Termination for Result<(), ExitCode> {
+    fn code(self) -> ExitCode {
+        self.err().unwrap_or(ExitCode::SUCCESS)
+    }
+}
+
 /// Ends the process.
 // Inlined because the compiler inlines nothing into a function that ends in a call of no return: a program's own `main`
 // would be a function apart from the one that `entry` makes.

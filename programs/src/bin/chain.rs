@@ -2,12 +2,7 @@
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 #[cfg(target_os = "none")]
-use {
-    core::hint::black_box,
-    core::ops::RangeInclusive,
-    programs::Arguments,
-    sysroot::{ExitCode, println, startup, time},
-};
+use {core::hint::black_box, core::ops::RangeInclusive, programs::End, sysroot::ExitCode};
 
 #[cfg(target_os = "none")]
 sysroot::entry!(main);
@@ -20,26 +15,16 @@ fn main() {}
 const DEPTH: RangeInclusive<u64> = 1..=500;
 
 #[cfg(target_os = "none")]
-fn main() -> ExitCode {
-    let parsed = Arguments::parse(startup::args(), 1)
-        .and_then(|arguments| Ok((arguments.number(0, "DEPTH", &DEPTH)?, arguments.run_ms)));
-    match parsed {
-        Ok((depth, run_ms)) => {
-            let end = run_ms.map(|ms| time::after(ms * time::MILLISECOND));
-            black_box(link(depth, end));
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            println!("chain: {error}");
-            ExitCode::USAGE
-        }
-    }
+fn main() -> Result<(), ExitCode> {
+    let (depth, end) = programs::parse_timed(1, |arguments| arguments.number(0, "DEPTH", &DEPTH))?;
+    black_box(link(depth, end));
+    Ok(())
 }
 
 /// One call of the chain. What it does with the result keeps the call from becoming a jump.
 #[cfg(target_os = "none")]
 #[inline(never)]
-fn link(depth: u64, end: Option<u64>) -> u64 {
+fn link(depth: u64, end: End) -> u64 {
     if depth == 1 {
         return black_box(bottom(end));
     }
@@ -49,9 +34,9 @@ fn link(depth: u64, end: Option<u64>) -> u64 {
 /// Where the time goes.
 #[cfg(target_os = "none")]
 #[inline(never)]
-fn bottom(end: Option<u64>) -> u64 {
+fn bottom(end: End) -> u64 {
     let mut value = 0;
-    while end.is_none_or(|end| time::now() < end) {
+    while !end.has_come() {
         for step in 0..2000 {
             value = black_box(value ^ step);
         }

@@ -7,8 +7,7 @@
 use {
     core::arch::asm,
     core::hint::black_box,
-    programs::Arguments,
-    sysroot::{ExitCode, println, startup},
+    sysroot::{ExitCode, println},
 };
 
 #[cfg(target_os = "none")]
@@ -24,19 +23,11 @@ const KINDS: [&str; 10] = [
 ];
 
 #[cfg(target_os = "none")]
-fn main() -> ExitCode {
-    let parsed = Arguments::parse(startup::args(), 1);
-    match parsed.and_then(|arguments| arguments.choice(0, "KIND", &KINDS)) {
-        Ok(kind) => {
-            crash(KINDS[kind]);
-            println!("crash: still here after {}", KINDS[kind]);
-            ExitCode::FAILURE
-        }
-        Err(error) => {
-            println!("crash: {error}");
-            ExitCode::USAGE
-        }
-    }
+fn main() -> Result<(), ExitCode> {
+    let kind = programs::parse(1, |arguments| arguments.choice(0, "KIND", &KINDS))?;
+    crash(KINDS[kind]);
+    println!("crash: still here after {}", KINDS[kind]);
+    Err(ExitCode::FAILURE)
 }
 
 /// One instruction that must fault, and why it does.

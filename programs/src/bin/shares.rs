@@ -5,11 +5,7 @@
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 #[cfg(target_os = "none")]
-use {
-    core::hint::black_box,
-    programs::{Arguments, shares},
-    sysroot::{ExitCode, println, startup, time},
-};
+use {core::hint::black_box, programs::shares, sysroot::ExitCode};
 
 #[cfg(target_os = "none")]
 sysroot::entry!(main);
@@ -18,23 +14,14 @@ sysroot::entry!(main);
 fn main() {}
 
 #[cfg(target_os = "none")]
-fn main() -> ExitCode {
-    let parsed = Arguments::parse(startup::args(), shares::SHARES_MAX);
-    let round = parsed.and_then(|arguments| Ok((shares::round(&arguments)?, arguments.run_ms)));
-    let (round, run_ms) = match round {
-        Ok(round) => round,
-        Err(error) => {
-            println!("shares: {error}");
-            return ExitCode::USAGE;
-        }
-    };
-    let end = run_ms.map(|ms| time::after(ms * time::MILLISECOND));
-    while end.is_none_or(|end| time::now() < end) {
+fn main() -> Result<(), ExitCode> {
+    let (round, end) = programs::parse_timed(shares::SHARES_MAX, shares::round)?;
+    while !end.has_come() {
         for (share, &iterations) in SHARES.iter().zip(&round) {
             black_box(share(iterations));
         }
     }
-    ExitCode::SUCCESS
+    Ok(())
 }
 
 /// One function for each share.

@@ -4,8 +4,7 @@
 #[cfg(target_os = "none")]
 use {
     core::ops::RangeInclusive,
-    programs::Arguments,
-    sysroot::{ExitCode, println, startup, time},
+    sysroot::{ExitCode, time},
 };
 
 #[cfg(target_os = "none")]
@@ -19,16 +18,8 @@ fn main() {}
 const MS: RangeInclusive<u64> = 0..=86_400_000;
 
 #[cfg(target_os = "none")]
-fn main() -> ExitCode {
-    let parsed = Arguments::parse(startup::args(), 1);
-    match parsed.and_then(|arguments| arguments.number(0, "MS", &MS)) {
-        Ok(ms) => {
-            time::sleep(ms * time::MILLISECOND);
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            println!("sleep: {error}");
-            ExitCode::USAGE
-        }
-    }
+fn main() -> Result<(), ExitCode> {
+    let ms = programs::parse(1, |arguments| arguments.number(0, "MS", &MS))?;
+    time::sleep(ms * time::MILLISECOND);
+    Ok(())
 }
