@@ -58,8 +58,8 @@ pub fn interrupt(cpu: &PerCpu, which: u8, interrupted: &Interrupted) {
         vector::TIMER => {
             let due = machine.timer_due(cpu);
             machine.local.end_of_interrupt();
-            if due.tick {
-                kernel().tick(state(cpu), interrupted);
+            if let Some(missed) = due.tick {
+                kernel().tick(state(cpu), interrupted, missed);
             }
             if due.deadline {
                 kernel().timer(state(cpu));

@@ -284,7 +284,7 @@ impl Phase {
 pub struct ProfilerStatus {
     /// [`Phase`].
     pub phase: u64,
-    /// [`Source`] in use, 0 when idle.
+    /// [`Source`] in use, or used last; 0 before the first run.
     pub source: u64,
     /// Bit per CPU that has not yet done what the phase waits for.
     pub stragglers: u64,
@@ -293,7 +293,7 @@ pub struct ProfilerStatus {
     pub opened: u64,
     /// TSC at which stop was asked; 0 before that. Kept until the next start.
     pub closed: u64,
-    /// Nominal samples per second on each CPU.
+    /// Nominal samples per second of that source on each CPU.
     pub frequency: u64,
     /// CPUs with a ring.
     pub cpus: u64,
@@ -309,6 +309,8 @@ pub struct ProfilerStatus {
 pub struct SampleCounters {
     /// Samples taken, counted apart from the ring.
     pub taken: u64,
+    /// Samples that were due and not taken, because the machine did not get to run then.
+    pub missed: u64,
     /// Chains longer than what is kept.
     pub truncated: u64,
     /// Chains that ended at a frame that could not be believed.

@@ -49,6 +49,18 @@ impl Owner {
             address: address.wrapping_sub(self.load_bias),
         }
     }
+
+    /// The place of an address that its program jumped to, which may be one that it cannot execute.
+    #[must_use]
+    pub const fn jumped_to(self, address: u64) -> Place {
+        if is_kernel(address) {
+            return Place {
+                space: self.space,
+                address,
+            };
+        }
+        self.place(address)
+    }
 }
 
 /// Whether an address is in the kernel's half.

@@ -113,9 +113,13 @@ fn leaf(sample: &Sample, atlas: Atlas<'_, '_>) -> Place {
         .map(|part| (part.owner.pid, part.frames));
     let (pid, frames) = own.unwrap_or_default();
     // A sample that was parsed has a frame.
-    atlas
-        .owner(pid)
-        .place(frames.first().copied().unwrap_or_default())
+    let address = frames.first().copied().unwrap_or_default();
+    let owner = atlas.owner(pid);
+    if has(sample, flags::KERNEL) {
+        owner.place(address)
+    } else {
+        owner.jumped_to(address)
+    }
 }
 
 fn has(sample: &Sample, flag: u16) -> bool {

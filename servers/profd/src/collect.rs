@@ -81,6 +81,7 @@ impl Collector {
             corrupt: losses.corrupt,
             beyond_table: self.table.beyond,
             table: self.table.capacity() as u64,
+            missed: since(|counters| counters.missed),
             truncated: since(|counters| counters.truncated),
             cut: since(|counters| counters.cut),
             unmapped: since(|counters| counters.unmapped),

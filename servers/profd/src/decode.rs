@@ -119,6 +119,7 @@ fn counts(from: &mut Reader<'_>) -> Result<Counts, DecodeError> {
         corrupt: from.u64()?,
         beyond_table: from.u64()?,
         table: from.u64()?,
+        missed: from.u64()?,
         truncated: from.u64()?,
         cut: from.u64()?,
         unmapped: from.u64()?,

@@ -46,7 +46,7 @@ pub fn encode(profile: &Profile) -> Vec<u8> {
 }
 
 /// The counts in the order of their bytes.
-const fn counts(counts: &Counts) -> [u64; 15] {
+const fn counts(counts: &Counts) -> [u64; 16] {
     [
         counts.taken,
         counts.reported,
@@ -56,6 +56,7 @@ const fn counts(counts: &Counts) -> [u64; 15] {
         counts.corrupt,
         counts.beyond_table,
         counts.table,
+        counts.missed,
         counts.truncated,
         counts.cut,
         counts.unmapped,

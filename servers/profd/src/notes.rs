@@ -73,9 +73,8 @@ pub fn why_empty(profile: &Profile) -> String {
             Fate::Live => {}
         }
     }
-    if counts.dropped() > 0 || counts.outside > 0 {
-        return "no samples in the window: all that were taken are counted below or as dropped"
-            .into();
+    if counts.dropped() > 0 {
+        return "no samples: all that were taken in the window were dropped".into();
     }
     let each = u128::from(profile.frequency) * u128::from(profile.profiled_ms);
     if each < 2000 {
@@ -100,7 +99,7 @@ fn odd(counts: &Counts, verbose: bool, lines: &mut Lines) {
     let all = [
         ("overwritten", counts.overwritten),
         ("corrupt", counts.corrupt),
-        ("outside the window", counts.outside),
+        ("missed", counts.missed),
         ("unaccounted", counts.unaccounted()),
         ("truncated", counts.truncated),
         ("cut", counts.cut),
@@ -119,8 +118,8 @@ fn odd(counts: &Counts, verbose: bool, lines: &mut Lines) {
     if verbose {
         let each = counts.cost.checked_div(counts.taken).unwrap_or(0);
         lines.wrap(&format!(
-            "taken {}, other tasks {}, cost {each} TSC ticks each",
-            counts.taken, counts.other_tasks
+            "taken {}, other tasks {}, outside the window {}, cost {each} TSC ticks each",
+            counts.taken, counts.other_tasks, counts.outside
         ));
     }
 }

@@ -94,6 +94,8 @@ pub struct Counts {
     pub beyond_table: u64,
     /// Chains that the table holds.
     pub table: u64,
+    /// Samples that were due and not taken.
+    pub missed: u64,
     /// Samples whose chain was longer than a record.
     pub truncated: u64,
     /// Samples whose walk ended at a frame that could not be believed.

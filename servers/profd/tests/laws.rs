@@ -244,5 +244,5 @@ fn the_first_bytes_of_the_layout_are_pinned() {
         *b"SondePrf\x01\0\0\0\x64\0\0\0\x32\0\0\0\x01\x08\x01\0\0\0"
     );
     // Numbers, filter, counts, strings, images, one chain, one address.
-    assert_eq!(bytes.len(), 42 + 13 + 15 * 8 + 16 + 16 + 41 + 24);
+    assert_eq!(bytes.len(), 42 + 13 + 16 * 8 + 16 + 16 + 41 + 24);
 }

@@ -286,6 +286,20 @@ fn an_empty_report_explains_itself() {
     );
 }
 
+/// A program that jumped into the kernel's half is not the kernel.
+#[test]
+fn who_jumped_astray_is_not_the_kernel() {
+    let astray = Record {
+        flags: flags::CUT,
+        ..Record::new(21, &[KERNEL + 3])
+    };
+    let text = report(&profile(&World::new(), 8, &[astray]), SHORT);
+    assert!(
+        text.contains("100.0% 1 net`0xffffffff80001003\n        <- ?\n"),
+        "{text}"
+    );
+}
+
 #[test]
 fn losses_are_in_the_header_and_by_name() {
     let mut profile = profile(&World::new(), 8, &[Record::new(0, &[KERNEL])]);
@@ -294,6 +308,7 @@ fn losses_are_in_the_header_and_by_name() {
         overwritten: 2,
         corrupt: 1,
         outside: 4,
+        missed: 5,
         beyond_table: 0,
         ..profile.counts
     };
@@ -303,7 +318,7 @@ fn losses_are_in_the_header_and_by_name() {
         "{text}"
     );
     assert!(
-        text.ends_with("odd: overwritten 2, corrupt 1, outside the window 4, unaccounted 1\n"),
+        text.ends_with("odd: overwritten 2, corrupt 1, missed 5, unaccounted 1\n"),
         "{text}"
     );
     profile.counts = Counts {

@@ -16,8 +16,8 @@ pub struct TimerPlan {
 /// What a timer interrupt is for. Both may be false: the timer may come early.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Due {
-    /// The tick is due.
-    pub tick: bool,
+    /// The tick is due, and how many were due before it and are not made up for.
+    pub tick: Option<u64>,
     /// The deadline has passed.
     pub deadline: bool,
 }
@@ -56,11 +56,10 @@ impl TimerPlan {
     pub fn take(&self, now: Nanos) -> Due {
         let tick = self.tick.load(Ordering::Relaxed);
         let due = Due {
-            tick: tick <= now.0,
+            tick: now.0.checked_sub(tick).map(|late| late / TICK),
             deadline: self.deadline.load(Ordering::Relaxed) <= now.0,
         };
-        if due.tick {
-            let missed = (now.0 - tick) / TICK;
+        if let Some(missed) = due.tick {
             let next = tick.saturating_add((missed + 1).saturating_mul(TICK));
             self.tick.store(next, Ordering::Relaxed);
         }
@@ -94,7 +93,7 @@ mod tests {
         assert_eq!(
             plan.take(Nanos(26_000_000)),
             Due {
-                tick: false,
+                tick: None,
                 deadline: true
             }
         );
@@ -102,7 +101,7 @@ mod tests {
         assert_eq!(
             plan.take(Nanos(61_000_000)),
             Due {
-                tick: true,
+                tick: Some(3),
                 deadline: false
             }
         );
@@ -117,9 +116,9 @@ mod tests {
             plan.start(Nanos(now), phase);
             for step in steps {
                 now += step;
-                if plan.take(Nanos(now)).tick {
+                if let Some(missed) = plan.take(Nanos(now)).tick {
                     let slot = (now - phase % TICK) / TICK;
-                    prop_assert!(last != Some(slot));
+                    prop_assert_eq!(slot, last.map_or(slot, |last| last + 1 + missed), "all are accounted for");
                     last = Some(slot);
                 }
                 prop_assert!(plan.next().0 > now && plan.next().0 <= now + 2 * TICK);

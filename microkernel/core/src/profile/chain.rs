@@ -124,8 +124,8 @@ pub(super) fn first_part<M: Machine>(
             None => return,
         }
     };
-    let Some(thread) = thread else {
-        // User code and no thread: only the address is known.
+    let Some(thread) = thread.filter(|_| !at.user || at.rip < USER_END) else {
+        // User code and no thread, or a program that jumped out of its half and has not faulted yet: only the address is known.
         findings.cut = true;
         if !slot.push(at.rip) {
             findings.truncated = true;

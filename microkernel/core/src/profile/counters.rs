@@ -11,6 +11,7 @@ use ipc::abi::profile::SampleCounters;
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     taken: AtomicU64,
+    missed: AtomicU64,
     truncated: AtomicU64,
     cut: AtomicU64,
     unmapped: AtomicU64,
@@ -22,6 +23,10 @@ impl Counters {
     /// A sample is being taken. Counted before the ring is touched, and apart from it.
     pub(super) fn taken(&self) {
         self.taken.fetch_add(1, Relaxed);
+    }
+    /// So many samples were due before this one, and none was taken.
+    pub(super) fn missed(&self, samples: u64) {
+        self.missed.fetch_add(samples, Relaxed);
     }
     /// What was found on the way, and how many TSC ticks it took.
     pub(super) fn found(&self, findings: Findings, ticks: u64) {
@@ -45,6 +50,7 @@ impl Counters {
     pub(super) fn read(&self) -> SampleCounters {
         SampleCounters {
             taken: self.taken.load(Relaxed),
+            missed: self.missed.load(Relaxed),
             truncated: self.truncated.load(Relaxed),
             cut: self.cut.load(Relaxed),
             unmapped: self.unmapped.load(Relaxed),

@@ -16,7 +16,7 @@ use crate::base::cpu::{CPUS_MAX, Cpu, CpuId};
 use crate::base::lock::{Lock, rank};
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, compiler_fence};
 use ipc::abi::Error;
-use ipc::abi::profile::{EventSpec, Phase, ProfilerStatus, SampleCounters, Source, SourceRequest};
+use ipc::abi::profile::{EventSpec, ProfilerStatus, SampleCounters, Source, SourceRequest};
 use sample_ring::Writer;
 
 /// Stacks of one CPU: its kernel stack, and one for each IST entry.
@@ -67,7 +67,7 @@ pub struct Driver {
     sources: &'static [&'static dyn SampleSource],
     map: KernelMap,
     arming: Arming,
-    /// Index of the run's source. Written before the run begins.
+    /// Index of the source of the run, or the last one; beyond the sources before the first. Written before a run begins.
     source: AtomicUsize,
     control: Lock<(), { rank::PROFILER }>,
 }
@@ -90,7 +90,7 @@ impl Driver {
             sources,
             map,
             arming: Arming::new(),
-            source: AtomicUsize::new(0),
+            source: AtomicUsize::new(usize::MAX),
             control: Lock::new(()),
         })
     }
@@ -135,7 +135,7 @@ impl Driver {
     pub fn status(&self, cpu: &Cpu) -> ProfilerStatus {
         let _control = self.control.lock(cpu);
         let standing = self.arming.standing();
-        let source = self.source().filter(|_| standing.phase != Phase::Idle);
+        let source = self.source();
         let mut counters = SampleCounters::default();
         for cpu in self.cpus {
             add(&mut counters, cpu.counters.read());
@@ -160,11 +160,12 @@ impl Driver {
     }
 
     /// This CPU's part in whatever is on. Called in every tick of every CPU, with interrupts off, with what the tick
-    /// interrupted. When no profile is on it reads one word.
+    /// interrupted; `missed` ticks before it were not taken. When no profile is on it reads one word.
     pub fn on_tick<M: Machine, T: Threads>(
         &self,
         cpu: CpuId,
         at: &Interrupted,
+        missed: u64,
         machine: &M,
         threads: &T,
     ) -> Wake {
@@ -187,6 +188,7 @@ impl Driver {
             }
             Duty::Sample => {
                 if source.in_tick() {
+                    state.counters.missed(missed);
                     self.sample(state, cpu, at, machine, threads);
                 }
                 ring_filled(state)
@@ -258,6 +260,7 @@ fn ring_filled(state: &CpuState) -> Wake {
 const fn add(sum: &mut SampleCounters, more: SampleCounters) {
     let SampleCounters {
         taken,
+        missed,
         truncated,
         cut,
         unmapped,
@@ -267,6 +270,7 @@ const fn add(sum: &mut SampleCounters, more: SampleCounters) {
         cost,
     } = more;
     sum.taken += taken;
+    sum.missed += missed;
     sum.truncated += truncated;
     sum.cut += cut;
     sum.unmapped += unmapped;

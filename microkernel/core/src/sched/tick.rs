@@ -12,8 +12,9 @@ const RECLAIM: u32 = 64;
 
 impl<H: Hardware + Machine> Kernel<H> {
     /// The periodic tick, 100 a second on each CPU: samples, ends time slices, and moves on what waits for other CPUs.
-    pub fn tick(&self, cpu: &CpuState, interrupted: &Interrupted) {
-        let wake = self.sample(cpu, interrupted);
+    /// `missed` more were due before this one.
+    pub fn tick(&self, cpu: &CpuState, interrupted: &Interrupted, missed: u64) {
+        let wake = self.sample(cpu, interrupted, missed);
         self.entered(cpu);
         self.wake_profiler(cpu, wake);
         add(&cpu.load.interrupts, 1);

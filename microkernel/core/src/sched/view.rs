@@ -52,10 +52,11 @@ impl<H: Hardware> Threads for View<'_, H> {
 
 impl<H: Hardware + Machine> Kernel<H> {
     /// This CPU's part in a profile, in its tick, before anything else changes what the tick interrupted.
-    pub(crate) fn sample(&self, cpu: &CpuState, interrupted: &Interrupted) -> Wake {
+    pub(crate) fn sample(&self, cpu: &CpuState, interrupted: &Interrupted, missed: u64) -> Wake {
         self.profiler.on_tick(
             cpu.token.id(),
             interrupted,
+            missed,
             self.hw,
             &View { kernel: self, cpu },
         )

@@ -69,7 +69,7 @@ impl Sim {
         self.machine.play(CpuId(index as u8));
         match entry {
             Entry::Syscall => self.kernel.syscall(cpu),
-            Entry::Tick => self.kernel.tick(cpu, &self.interrupted(index)),
+            Entry::Tick => self.kernel.tick(cpu, &self.interrupted(index), 0),
             Entry::Timer => self.kernel.timer(cpu),
             Entry::Kick => self.kernel.kicked(cpu),
             Entry::Line(line) => self.kernel.interrupt(cpu, line),

@@ -65,7 +65,7 @@ fn play(sim: &Sim, index: usize, seed: u64, over: &AtomicBool, until: Instant) -
                 user: !idle,
                 idle,
             };
-            kernel.tick(cpu, &at);
+            kernel.tick(cpu, &at, 0);
         } else if let Some(current) = cpu.current() {
             let numbers = dice.numbers();
             if numbers[0].is_multiple_of(16) {

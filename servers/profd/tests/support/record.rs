@@ -1,6 +1,6 @@
 //! Sample records, word by word.
 
-use ipc::abi::profile::{Header, KIND_SAMPLE, LAYOUT_VERSION, Marker, SLOT_WORDS};
+use ipc::abi::profile::{Header, KIND_SAMPLE, LAYOUT_VERSION, Marker, SLOT_WORDS, flags};
 use sample_ring::{Sample, Writer};
 
 /// What goes into a record.
@@ -19,9 +19,12 @@ pub struct Record {
 }
 
 impl Record {
+    /// In the kernel if the first frame is.
     pub fn new(pid: u32, frames: &[u64]) -> Self {
+        let kernel = frames.first().is_some_and(|&rip| rip >= super::KERNEL);
         Self {
             pid,
+            flags: if kernel { flags::KERNEL } else { 0 },
             frames: frames.to_vec(),
             ..Self::default()
         }

@@ -266,7 +266,7 @@ proptest! {
         words in prop::collection::vec((0u64..64, any::<u64>()), 0..60),
         [rsp, rbp] in prop::array::uniform2(prop_oneof![any::<u64>(), (0u64..4096).prop_map(|at| STACK.start + at), 0x7000u64..0x7200]),
         rip in prop_oneof![0..USER_END, TEXT..TEXT + 0x1000],
-        idle in any::<bool>(),
+        [idle, strayed] in any::<[bool; 2]>(),
         wakes in prop::option::of((0usize..5, 0u64..200)),
     ) {
         let mut fake = Fake::new();
@@ -284,7 +284,7 @@ proptest! {
         }
         let mut threads = FakeThreads::new(&fake, all);
         threads.wakes = wakes;
-        let at = Interrupted { rip, rsp, rbp, rflags: ON, user: rip < USER_END, idle };
+        let at = Interrupted { rip, rsp, rbp, rflags: ON, user: strayed || rip < USER_END, idle };
         let (sample, _) = take(&fake, &at, &threads);
         prop_assert_eq!(sample.parts().next().unwrap().frames[0], rip);
         prop_assert!(fake.count() < 1000);

@@ -121,8 +121,13 @@ impl Bench {
         self.driver.stop(&self.token, self.machine.tsc())
     }
     fn tick(&self, cpu: usize) -> Wake {
-        self.driver
-            .on_tick(CpuId(cpu as u8), &USER, self.machine, &self.threads)
+        self.driver.on_tick(
+            CpuId(cpu as u8),
+            &USER,
+            cpu as u64,
+            self.machine,
+            &self.threads,
+        )
     }
     fn phase(&self) -> Phase {
         Phase::from_raw(self.driver.status(&self.token).phase).unwrap()
@@ -164,13 +169,11 @@ fn a_profile_from_start_to_end() {
     let end = status();
     assert_eq!(
         (end.phase, end.source, end.frequency),
-        (Phase::Idle as u64, 0, 0)
-    );
-    assert!(
-        0 < end.opened && end.opened < end.closed,
+        (Phase::Idle as u64, Source::Tick as u64, 100),
         "kept for who asks after the end"
     );
-    assert_eq!(end.counters.taken, 3);
+    assert!(0 < end.opened && end.opened < end.closed, "kept too");
+    assert_eq!((end.counters.taken, end.counters.missed), (3, 1));
     assert!(end.counters.cost >= 3);
     assert_eq!(
         bench
