@@ -7,7 +7,7 @@ use crate::log::{last, show_tail};
 use core::fmt::Arguments;
 use core::panic::PanicInfo;
 use core::sync::atomic::{AtomicU32, Ordering};
-use ipc::abi::exit::{CrashReport, ExitReason, FaultKind};
+use ipc::abi::exit::{BacktraceEnd, CrashReport, ExitReason, FaultKind};
 use ipc::bootfs::{Bootfs, KERNEL, KERNEL_SYMBOLS};
 use ipc::symtab::SymbolTable;
 use kcore::base::regs::{Reg, SavedRegs};
@@ -116,6 +116,9 @@ pub fn init_ended(reason: ExitReason, code: u64, crash: Option<&CrashReport>) ->
     }
     for address in crash.backtrace.iter().take(crash.frames as usize) {
         last(format_args!("  <- {address:#x}"));
+    }
+    if crash.end != BacktraceEnd::Outermost as u64 {
+        last(format_args!("  ..."));
     }
     power::fail()
 }

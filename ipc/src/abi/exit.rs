@@ -62,6 +62,31 @@ pub enum ExitReason {
 /// Frames of backtrace kept for a fault.
 pub const BACKTRACE_MAX: usize = 16;
 
+/// How the walk of a backtrace ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub enum BacktraceEnd {
+    /// At the outermost frame.
+    Outermost = 0,
+    /// There are more frames than are kept.
+    More = 1,
+    /// At a frame that is not mapped or cannot be one: a caller is missing.
+    Cut = 2,
+}
+
+impl BacktraceEnd {
+    /// The end with this number.
+    #[must_use]
+    pub const fn from_raw(raw: u64) -> Option<Self> {
+        Some(match raw {
+            0 => Self::Outermost,
+            1 => Self::More,
+            2 => Self::Cut,
+            _ => return None,
+        })
+    }
+}
+
 /// What `process_status` writes to the caller's IPC buffer, as 64-bit words in this order.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
@@ -112,4 +137,6 @@ pub struct CrashReport {
     pub frames: u64,
     /// Return addresses from the frame-pointer walk; the first is RIP.
     pub backtrace: [u64; BACKTRACE_MAX],
+    /// [`BacktraceEnd`].
+    pub end: u64,
 }

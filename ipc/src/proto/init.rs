@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Text, TooLong};
 use crate::abi;
-use crate::abi::exit::{BACKTRACE_MAX, ExitReason, FaultKind};
+use crate::abi::exit::{BACKTRACE_MAX, BacktraceEnd, ExitReason, FaultKind};
 use crate::abi::layout::NAME_MAX;
 
 /// Most bytes of a program's arguments, each with a NUL behind it.
@@ -178,6 +178,8 @@ pub struct Crash {
     pub frames: u8,
     /// Return addresses; the first is RIP.
     pub backtrace: [u64; BACKTRACE_MAX],
+    /// [`BacktraceEnd`] number.
+    pub end: u8,
 }
 
 impl Crash {
@@ -185,6 +187,11 @@ impl Crash {
     #[must_use]
     pub const fn fault(&self) -> Option<FaultKind> {
         FaultKind::from_raw(self.kind as u64)
+    }
+    /// How the backtrace ended; what this version does not know is missing.
+    #[must_use]
+    pub fn end(&self) -> BacktraceEnd {
+        BacktraceEnd::from_raw(u64::from(self.end)).unwrap_or(BacktraceEnd::Cut)
     }
     /// The frames there are.
     pub fn frames(&self) -> impl Iterator<Item = u64> {
@@ -203,6 +210,7 @@ impl From<&abi::exit::CrashReport> for Crash {
             registers: report.registers,
             frames: report.frames.min(BACKTRACE_MAX as u64) as u8,
             backtrace: report.backtrace,
+            end: u8::try_from(report.end).unwrap_or(BacktraceEnd::Cut as u8),
         }
     }
 }
@@ -349,6 +357,7 @@ mod tests {
             kind: 4,
             tid: 9,
             frames: 99,
+            end: 1,
             ..Default::default()
         });
         assert_eq!(crash.fault(), Some(FaultKind::Divide));
@@ -356,6 +365,7 @@ mod tests {
         expected.extend([0; 18]);
         expected.push(16);
         expected.extend([0; 16]);
+        expected.push(1);
         assert_eq!(bytes(&crash), expected);
         let info = ProcessInfo {
             pid: 7,

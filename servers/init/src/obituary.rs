@@ -4,7 +4,7 @@
 
 use core::fmt;
 
-use ipc::abi::exit::FaultKind;
+use ipc::abi::exit::{BacktraceEnd, FaultKind};
 use ipc::proto::init::{Crash, Ending, ExitReport};
 
 /// A report as a line.
@@ -35,7 +35,11 @@ fn write_crash(f: &mut fmt::Formatter<'_>, crash: &Crash) -> fmt::Result {
         let arrow = if index == 0 { "" } else { " <-" };
         write!(f, "{arrow} {address:#x}")?;
     }
-    Ok(())
+    f.write_str(match crash.end() {
+        BacktraceEnd::Outermost => "",
+        BacktraceEnd::More => " <- ...",
+        BacktraceEnd::Cut => " <- ?",
+    })
 }
 
 #[cfg(test)]
@@ -49,6 +53,7 @@ mod tests {
             kind,
             address: 0x10,
             frames: 2,
+            end: BacktraceEnd::More as u64,
             ..CrashReport::default()
         };
         crash.backtrace[..2].copy_from_slice(&[0x40_1012, 0x40_2000]);
@@ -72,7 +77,7 @@ mod tests {
             (FaultKind::Divide as u64, "faulted (Divide)"),
             (99, "faulted (99)"),
         ] {
-            let expected = format!("console (pid 2) {how} at 0x401012 <- 0x402000");
+            let expected = format!("console (pid 2) {how} at 0x401012 <- 0x402000 <- ...");
             assert_eq!(line(Ending::Faulted, kind), expected);
         }
     }

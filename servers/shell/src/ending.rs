@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::String;
 use core::fmt::{self, Write};
 
-use ipc::abi::exit::FaultKind;
+use ipc::abi::exit::{BacktraceEnd, FaultKind};
 use ipc::proto::init::{Crash, Ending, ExitReport};
 
 use crate::system::System;
@@ -46,7 +46,12 @@ fn describe_crash(
         .skip_while(|place| panicked && reports_panics(place));
     let at = frames.next().unwrap_or_else(|| "?".into());
     writeln!(out, "{name}: {} at {at} (pid {pid})", Fault(crash))?;
-    frames.try_for_each(|caller| writeln!(out, "        <- {caller}"))
+    frames.try_for_each(|caller| writeln!(out, "        <- {caller}"))?;
+    match crash.end() {
+        BacktraceEnd::Outermost => Ok(()),
+        BacktraceEnd::More => writeln!(out, "        <- ..."),
+        BacktraceEnd::Cut => writeln!(out, "        <- ?"),
+    }
 }
 
 /// Whether a function is one that a panic goes through on its way to the breakpoint: where it was is behind them.

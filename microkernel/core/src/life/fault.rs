@@ -8,7 +8,7 @@ use crate::mem::page::Kind;
 use crate::mem::paging::Tables;
 use crate::object::Thread;
 use core::sync::atomic::Ordering::Relaxed;
-use ipc::abi::exit::{BACKTRACE_MAX, CrashReport, ExitReason, FaultKind};
+use ipc::abi::exit::{BACKTRACE_MAX, BacktraceEnd, CrashReport, ExitReason, FaultKind};
 
 /// Registers of a crash report, in its order.
 const REPORTED: [Reg; 18] = [
@@ -88,7 +88,7 @@ impl<H: Hardware> Kernel<H> {
     fn backtrace(&self, thread: &Thread, report: &mut CrashReport) {
         report.backtrace[0] = thread.regs.get(Reg::Rip);
         report.frames = 1;
-        let mut frames = 1;
+        report.end = BacktraceEnd::Cut as u64;
         let Some(root) = self.process_of(thread).root() else {
             return;
         };
@@ -99,21 +99,31 @@ impl<H: Hardware> Kernel<H> {
             usable.then(|| self.hw.read(found.at))
         };
         let mut base = thread.regs.get(Reg::Rbp);
-        while frames < BACKTRACE_MAX && base != 0 && base.is_multiple_of(8) {
-            let Some(back) = base.checked_add(8).and_then(read) else {
-                break;
+        let mut frames = 1;
+        let end = loop {
+            if base == 0 {
+                break BacktraceEnd::Outermost;
+            }
+            if !base.is_multiple_of(8) {
+                break BacktraceEnd::Cut;
+            }
+            let (Some(next), Some(back)) = (read(base), base.checked_add(8).and_then(read)) else {
+                break BacktraceEnd::Cut;
             };
-            let Some(next) = read(base) else { break };
             if back == 0 {
-                break;
+                break BacktraceEnd::Outermost;
+            }
+            if frames == BACKTRACE_MAX {
+                break BacktraceEnd::More;
             }
             report.backtrace[frames] = back;
             frames += 1;
-            if next <= base {
-                break;
+            if next != 0 && next <= base {
+                break BacktraceEnd::Cut;
             }
             base = next;
-        }
+        };
         report.frames = frames as u64;
+        report.end = end as u64;
     }
 }

@@ -191,4 +191,5 @@ pub const NO_CRASH: CrashReport = CrashReport {
     registers: [0; 18],
     frames: 0,
     backtrace: [0; ipc::abi::exit::BACKTRACE_MAX],
+    end: 0,
 };

@@ -1,6 +1,6 @@
 //! Every command against the fake system: what it does, and the text a user sees.
 
-use ipc::abi::exit::{BACKTRACE_MAX, FaultKind};
+use ipc::abi::exit::{BACKTRACE_MAX, BacktraceEnd, FaultKind};
 use ipc::abi::info::{CpuInfo, MemoryInfo};
 use ipc::proto::CallError;
 use ipc::proto::init::{Crash, Ending, InitError};
@@ -224,6 +224,7 @@ fn crash(kind: FaultKind, error_code: u64, address: u64) -> Crash {
         registers,
         frames: 3,
         backtrace,
+        end: 0,
     }
 }
 
@@ -271,6 +272,19 @@ crash: page fault: write to 0x0 at crash`null+0x12 (pid 7)
             text.starts_with(&format!("crash: {expected} crash`null")),
             "{text}"
         );
+    }
+}
+
+#[test]
+fn a_backtrace_that_is_not_whole_says_so() {
+    for (end, line) in [
+        (BacktraceEnd::More, "        <- ...\n"),
+        (BacktraceEnd::Cut, "        <- ?\n"),
+    ] {
+        let mut crash = crash(FaultKind::Divide, 0, 0);
+        crash.end = end as u8;
+        let expected = format!("        <- crash`0x403000\n{line}");
+        assert!(crashed(crash).ends_with(&expected), "{end:?}");
     }
 }
 

@@ -108,14 +108,15 @@ fn crashes(context: &Context<'_>) -> Verdict {
                 "`crash {kind}` names no place:\n{text}"
             );
         }
-        if kind != "stack" {
-            let mains = text.matches("<- crash`main+").count();
-            let last = text.lines().last().unwrap_or_default();
-            ensure!(
-                mains == 1 && last.contains("<- crash`main+"),
-                "the chain of `crash {kind}` does not end at main:\n{text}"
-            );
-        }
+        let (end, mains) = match kind {
+            "stack" => ("<- ...", 0),
+            _ => ("<- crash`main+", 1),
+        };
+        let last = text.lines().last().unwrap_or_default();
+        ensure!(
+            last.contains(end) && text.matches("<- crash`main+").count() == mains,
+            "the chain of `crash {kind}` does not end with {end}:\n{text}"
+        );
     }
     let message = "crash: panicked at programs/src/bin/crash.rs:";
     session.expect("run crash panic", &[message, ": asked to\n"])?;

@@ -1,9 +1,10 @@
 //! How processes end: at once for their peers, in steps for their memory, and told when the last frame is back.
 
 use super::*;
+use crate::base::regs::Reg;
 use crate::hardware::PhysMemory;
 use crate::sim::run::Entry;
-use ipc::abi::exit::{ExitReason, FaultKind, ProcessStatus};
+use ipc::abi::exit::{BacktraceEnd, ExitReason, FaultKind, ProcessStatus};
 use std::sync::atomic::Ordering::Relaxed;
 use zerocopy::FromZeros;
 use zerocopy::IntoBytes;
@@ -134,7 +135,6 @@ fn a_fault_that_the_tables_do_not_explain_is_tried_again() {
 
 #[test]
 fn a_fault_says_where_and_what_the_registers_were() {
-    use crate::base::regs::Reg;
     let mut sim = Sim::new(2);
     let (program, user) = sim.alone(60);
     let memory = sim.make(user, Syscall::memory_create, &[0, 1, 0]);
@@ -166,8 +166,48 @@ fn a_fault_says_where_and_what_the_registers_were() {
     assert_eq!((crash.registers[9], crash.registers[17]), (0x50_0000, 15));
     assert_eq!(crash.frames, 3);
     assert_eq!(crash.backtrace[1..3], [0x40_1111, 0x40_2222]);
+    assert_eq!(crash.end, BacktraceEnd::Cut as u64);
     await_end(&mut sim, program);
     sim.tear_down();
+}
+
+#[test]
+fn a_backtrace_says_how_it_ended() {
+    const STACK: u64 = 0x50_0000;
+    // So many frames of two words, and what RBP and the return address of the last one are.
+    let cases = [
+        (3, [0, 0x40_0002], (4, BacktraceEnd::Outermost)),
+        (3, [7, 0], (3, BacktraceEnd::Outermost)),
+        (3, [STACK + 1, 0x40_0002], (4, BacktraceEnd::Cut)),
+        (3, [STACK + 4096, 0x40_0002], (4, BacktraceEnd::Cut)),
+        (3, [STACK, 0x40_0002], (4, BacktraceEnd::Cut)),
+        (15, [0, 0x40_0002], (16, BacktraceEnd::Outermost)),
+        (16, [0, 0x40_0002], (16, BacktraceEnd::More)),
+        (16, [0, 0], (16, BacktraceEnd::Outermost)),
+    ];
+    for (frames, last, expected) in cases {
+        let mut sim = Sim::new(1);
+        let (program, user) = sim.alone(60);
+        let memory = sim.make(user, Syscall::memory_create, &[0, 1, 0]);
+        sim.issue(user, Syscall::map, &[0, raw(memory), STACK, 0, 1, 384])
+            .results();
+        let cpu = sim.schedule(user);
+        let id = sim.cpu(cpu).token.id();
+        let at = sim.machine.touch(id, STACK, true).unwrap();
+        let mut words: Vec<u64> = (1..frames)
+            .flat_map(|n| [STACK + n * 16, 0x40_0001])
+            .collect();
+        words.extend(last);
+        for (word, value) in words.iter().enumerate() {
+            sim.machine.write(at.offset(word as u64 * 8), *value);
+        }
+        sim.thread(user).regs.set(Reg::Rbp, STACK);
+        sim.enter(cpu, Entry::Fault(6));
+        sim.settle();
+        let crash = status(&mut sim, program).crash;
+        let (count, end) = expected;
+        assert_eq!((crash.frames, crash.end), (count, end as u64), "{last:x?}");
+    }
 }
 
 #[test]
