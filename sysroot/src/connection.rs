@@ -3,7 +3,8 @@
 use ipc::abi::{Error, Handle, NEVER, Tag};
 use ipc::proto::{Message, Transport};
 
-use crate::{OwnedHandle, buffer, startup, syscall, time};
+use crate::message::{self, NO_WORDS};
+use crate::{OwnedHandle, buffer, startup, time};
 
 /// A server that can be called: `profd::Client::new(Connection::new(endpoint))`.
 #[derive(Clone, Copy, Debug)]
@@ -48,10 +49,10 @@ impl Transport for Connection {
         let deadline = self.timeout.map_or(NEVER, time::after);
         buffer::put(message);
         let tag = Tag::new(message.op, message.bytes.len(), message.handles.len());
-        let reply = syscall::call(self.endpoint, tag, deadline);
+        let reply = message::call(self.endpoint, tag, NO_WORDS, deadline);
         let handles = core::mem::take(&mut message.handles);
         // If the call failed, dropping closes them: those that the server took nevertheless name nothing here any more.
-        let (_, tag) = reply?;
+        let tag = reply?.tag;
         // The kernel moved them: they are no longer this program's to close.
         for handle in handles {
             let _ = handle.into_raw();

@@ -28,6 +28,8 @@ pub mod log;
 #[cfg(target_os = "none")]
 pub mod mapping;
 #[cfg(target_os = "none")]
+pub mod message;
+#[cfg(target_os = "none")]
 pub mod output;
 #[cfg(target_os = "none")]
 mod panic;

@@ -18,6 +18,7 @@ use ipc::abi::startup::names;
 use ipc::abi::{Delivery, Error, Handle, Tag};
 use ipc::proto::{Disposition, Message, Responder};
 
+use crate::message::{self, NO_WORDS, Received};
 use crate::{OwnedHandle, buffer, startup, syscall};
 
 /// Delivers a notification's bits in the receive of the program's first thread. For another thread, see `syscall::bind` and
@@ -84,9 +85,14 @@ impl Port {
     pub fn receive(&mut self, deadline: u64, message: &mut Message<OwnedHandle>) -> Event {
         let received = match core::mem::replace(&mut self.owes, Owes::Nothing) {
             Owes::Sending => self.reply_receive(deadline, message),
-            Owes::Nothing | Owes::Answer => syscall::receive(self.endpoint, deadline),
+            Owes::Nothing | Owes::Answer => message::receive(self.endpoint, deadline),
         };
-        let (badge, tag, delivery) = match received {
+        let Received {
+            badge,
+            tag,
+            delivery,
+            ..
+        } = match received {
             Ok(received) => received,
             Err(Error::TimedOut) => return Event::TimedOut,
             Err(error) => return Event::Failed(error),
@@ -122,13 +128,13 @@ impl Port {
         &self,
         deadline: u64,
         message: &mut Message<OwnedHandle>,
-    ) -> Result<(u64, Tag, u64), Error> {
+    ) -> Result<Received, Error> {
         if message.handles.is_empty() {
             buffer::put(message);
             let tag = Tag::new(message.op, message.bytes.len(), 0);
-            return match syscall::reply_receive(self.endpoint, tag, deadline) {
+            return match message::reply_receive(self.endpoint, tag, NO_WORDS, deadline) {
                 // The caller is gone; that is its own affair.
-                Err(Error::NoReply | Error::PeerDied) => syscall::receive(self.endpoint, deadline),
+                Err(Error::NoReply | Error::PeerDied) => message::receive(self.endpoint, deadline),
                 received => received,
             };
         }
@@ -137,7 +143,7 @@ impl Port {
             // The caller is gone, or has no room for the handles: it fails, and they are closed here.
             message.handles.clear();
         }
-        syscall::receive(self.endpoint, deadline)
+        message::receive(self.endpoint, deadline)
     }
 }
 
@@ -145,7 +151,7 @@ impl Port {
 fn reply(message: &mut Message<OwnedHandle>) -> Result<(), Error> {
     buffer::put(message);
     let tag = Tag::new(message.op, message.bytes.len(), message.handles.len());
-    syscall::reply(tag)?;
+    message::reply(tag, NO_WORDS)?;
     for handle in core::mem::take(&mut message.handles) {
         let _ = handle.into_raw();
     }

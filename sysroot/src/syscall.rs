@@ -1,41 +1,45 @@
-//! The system calls: one typed function each, generated from the table that the kernel is generated from.
+//! The system calls: one typed function each, generated from the table that the kernel is generated from. Those that carry a
+//! message are in [`crate::message`]: a row does not show its words.
 //!
 //! A function here is `unsafe` if the call can take memory away from, or put a thread into, code of this process that did
 //! not expect it; all others can at worst fail.
 
 use core::arch::asm;
 
+use ipc::abi::message::WORDS;
 use ipc::abi::syscall::Register;
-use ipc::abi::{Error, Handle, Rights, Tag};
+use ipc::abi::{Error, Handle, Rights};
 
 /// What came back from the kernel, as registers.
 #[derive(Clone, Copy, Debug)]
-struct Returned {
+pub(crate) struct Returned {
     status: u64,
     results: [u64; 3],
+    /// The words of a message that came.
+    pub(crate) words: [u64; WORDS],
 }
 
 impl Returned {
-    fn check(&self) -> Result<(), Error> {
+    pub(crate) fn check(&self) -> Result<(), Error> {
         match self.status {
             0 => Ok(()),
             // The loader checked the ABI version, so the kernel knows no error that this table lacks.
             number => Err(Error::from_raw(number).unwrap_or(Error::Unsupported)),
         }
     }
-    fn result<T: Register>(&self, index: usize) -> Result<T, Error> {
+    pub(crate) fn result<T: Register>(&self, index: usize) -> Result<T, Error> {
         let raw = self.results.get(index).copied().unwrap_or_default();
         T::from_raw(raw).ok_or(Error::Unsupported)
     }
 }
 
-/// Enters the kernel. Message words (`r10`, `r8`, `r9`, `r12`) go in as they are and are dropped on the way out: the
-/// protocols carry everything in the payload.
+/// Enters the kernel: `first` in `rdi`, `rsi`, `rdx`, and `then` in `r10`, `r8`, `r9`, `r12`.
 #[inline(always)]
-fn enter(number: u64, arguments: [u64; 6]) -> Returned {
-    let [a, b, c, d, e, f] = arguments;
+pub(crate) fn enter(number: u64, first: [u64; 3], then: [u64; WORDS]) -> Returned {
+    let ([a, b, c], [d, e, f, g]) = (first, then);
     let status;
     let (x, y, z);
+    let (s, t, u, v);
     // SAFETY: the instruction changes no register but those listed (ipc::abi::syscall), and touches memory of this process
     // only where the call says so: the IPC buffer, to which no reference ever exists (`buffer`), and what the unsafe
     // stubs below are told to change.
@@ -46,10 +50,10 @@ fn enter(number: u64, arguments: [u64; 6]) -> Returned {
             inout("rdi") a => x,
             inout("rsi") b => y,
             inout("rdx") c => z,
-            inout("r10") d => _,
-            inout("r8") e => _,
-            inout("r9") f => _,
-            inout("r12") 0_u64 => _,
+            inout("r10") d => s,
+            inout("r8") e => t,
+            inout("r9") f => u,
+            inout("r12") g => v,
             out("rcx") _,
             out("r11") _,
             options(nostack),
@@ -58,11 +62,16 @@ fn enter(number: u64, arguments: [u64; 6]) -> Returned {
     Returned {
         status,
         results: [x, y, z],
+        words: [s, t, u, v],
     }
 }
 
 /// One stub. The calls that can break this process's own memory safety are named here, and are unsafe.
 macro_rules! stub {
+    ($number:literal call $($rest:tt)*) => {};
+    ($number:literal receive $($rest:tt)*) => {};
+    ($number:literal reply($($rest:tt)*) $($more:tt)*) => {};
+    ($number:literal reply_receive $($rest:tt)*) => {};
     ($number:literal map $($rest:tt)*) => { stub!(@unsafe $number map $($rest)*); };
     ($number:literal unmap $($rest:tt)*) => { stub!(@unsafe $number unmap $($rest)*); };
     ($number:literal protect $($rest:tt)*) => { stub!(@unsafe $number protect $($rest)*); };
@@ -92,11 +101,12 @@ macro_rules! stub {
         }
     };
     (@body $number:literal ($($arg:ident)*) ($($ret_type:ty),*)) => {{
-        let mut arguments = [0; 6];
+        let mut arguments = [0; 7];
         for (slot, value) in arguments.iter_mut().zip([$(Register::to_raw($arg)),*] as [u64; _]) {
             *slot = value;
         }
-        let returned = enter($number, arguments);
+        let [a, b, c, d, e, f, g] = arguments;
+        let returned = enter($number, [a, b, c], [d, e, f, g]);
         returned.check()?;
         stub!(@results returned $($ret_type),*)
     }};

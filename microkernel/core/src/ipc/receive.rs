@@ -7,6 +7,7 @@ use crate::hardware::Hardware;
 use crate::kernel::Kernel;
 use crate::object::Endpoint;
 use crate::object::endpoint::Queues;
+use crate::object::queue::PriorityQueue;
 use crate::object::thread::{State, ThreadId};
 use core::sync::atomic::Ordering::Relaxed;
 use ipc::abi::{Delivery, Error, Handle, Tag};
@@ -54,9 +55,9 @@ impl<H: Hardware> Kernel<H> {
         received
     }
 
-    /// Whether an owned thread would be the first of this CPU's queue.
+    /// Whether an owned thread would be the first of this CPU's queue, without its lock. Who queues one there now kicks this CPU.
     fn is_next(&self, caller: &Caller<'_>, id: ThreadId) -> bool {
-        let highest = caller.cpu.queue.lock(&caller.cpu.token).highest();
+        let highest = PriorityQueue::highest_of(caller.cpu.queue.glance());
         highest.is_none_or(|highest| highest <= self.thread(id).priority.load(Relaxed))
     }
 
