@@ -11,5 +11,9 @@ pub const USER_END: u64 = 0x7fff_ffff_f000;
 pub const PROGRAM_BASE: u64 = 0x40_0000;
 /// The kernel's information page ([`super::info::InfoPage`]): mapped read-only into every process when it is created.
 pub const INFO_PAGE: u64 = 0x7fff_ffff_d000;
+/// End of the physical addresses that can be used: frame numbers have 32 bits.
+pub const PHYSICAL_END: u64 = 1 << 44;
+/// Interrupt lines that can be taken, from line 0 on.
+pub const INTERRUPTS: u32 = 192;
 /// Longest process name, in bytes.
 pub const NAME_MAX: usize = 16;

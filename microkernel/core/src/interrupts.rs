@@ -9,8 +9,8 @@ use crate::object::{Notification, Object};
 use crate::sched::load::add;
 use ipc::abi::Rights;
 
-/// Lines that can be taken: all of a PC's first IO-APIC and a second of the same size.
-pub const LINES_MAX: usize = 48;
+/// Lines that can be taken.
+pub const LINES_MAX: usize = ipc::abi::layout::INTERRUPTS as usize;
 
 /// Who takes which line.
 #[derive(Debug)]

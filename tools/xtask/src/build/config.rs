@@ -276,7 +276,7 @@ mod tests {
                 "interrupts = [4, 4]",
                 "interrupt 4 belongs to",
             ),
-            ("interrupts = [4]", "interrupts = [300]", "0 to 255"),
+            ("interrupts = [4]", "interrupts = [300]", "0 to 191"),
             (
                 "interrupts = [4]",
                 "device_memory = [{ base = 1, bytes = 4096 }]",
@@ -286,6 +286,11 @@ mod tests {
                 "interrupts = [4]",
                 "device_memory = [{ base = 0, bytes = 0 }]",
                 "whole pages",
+            ),
+            (
+                "interrupts = [4]",
+                "device_memory = [{ base = 0x0fff_ffff_f000, bytes = 0x2000 }]",
+                "below 16 TiB",
             ),
             (
                 "start = \"demand\"",
@@ -319,5 +324,13 @@ mod tests {
             "calls = [\"init\"]\nports = [{ first = 0x3f0, count = 9 }]",
         );
         assert!(mistake.what.contains("belong to `console`"), "{mistake}");
+        let device = |base: &str| format!("device_memory = [{{ base = {base}, bytes = 0x3000 }}]");
+        let other = REAL.replace("interrupts = [4]", &device("0xfed0_0000"));
+        for (base, overlaps) in [("0xfed0_2000", true), ("0xfed0_3000", false)] {
+            let text = other.replace("profiler = true", &device(base));
+            let mistake = SystemFile::parse(&text).err();
+            let named = mistake.is_some_and(|it| it.what.contains("belongs to `console`"));
+            assert_eq!(named, overlaps, "{base}");
+        }
     }
 }

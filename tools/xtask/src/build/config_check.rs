@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use ipc::abi::layout::{NAME_MAX, PAGE_SIZE};
+use ipc::abi::layout::{INTERRUPTS, NAME_MAX, PAGE_SIZE, PHYSICAL_END};
 use ipc::proto::system::{DEFAULT, INIT, PRIORITY_MAX, Start};
 use toml::Spanned;
 
@@ -12,8 +12,6 @@ use super::config::Entry;
 const MEMORY_KIB: RangeInclusive<u32> = 64..=1 << 20;
 /// Smallest stack, in KiB.
 const STACK_KIB_MIN: u32 = 8;
-/// Highest interrupt line.
-const INTERRUPT_MAX: u32 = 255;
 /// KiB in a page.
 const PAGE_KIB: u32 = (PAGE_SIZE / 1024) as u32;
 
@@ -213,8 +211,11 @@ fn check_devices(entry: &Entry, others: &[Spanned<Entry>]) -> Verdict {
     }
     for (index, line) in entry.interrupts.iter().enumerate() {
         let number = *line.get_ref();
-        if number > INTERRUPT_MAX {
-            return object(line, format!("an interrupt line is 0 to {INTERRUPT_MAX}"));
+        if number >= INTERRUPTS {
+            return object(
+                line,
+                format!("an interrupt line is 0 to {}", INTERRUPTS - 1),
+            );
         }
         let has = |lines: &[Spanned<u32>]| lines.iter().any(|line| *line.get_ref() == number);
         let other = others
@@ -232,8 +233,20 @@ fn check_devices(entry: &Entry, others: &[Spanned<Entry>]) -> Verdict {
     for range in &entry.device_memory {
         let (base, bytes) = (range.get_ref().base, range.get_ref().bytes);
         let whole = base.is_multiple_of(PAGE_SIZE) && bytes.is_multiple_of(PAGE_SIZE) && bytes > 0;
-        if !whole || base.checked_add(bytes).is_none() {
-            return object(range, "device memory is whole pages, at least one".into());
+        let end = base.checked_add(bytes).filter(|&end| end <= PHYSICAL_END);
+        let Some(end) = end.filter(|_| whole) else {
+            let what = "device memory is whole pages, at least one, and ends below 16 TiB";
+            return object(range, what.into());
+        };
+        let overlaps = |other: &Entry| {
+            let mut ranges = other.device_memory.iter().map(Spanned::get_ref);
+            ranges.any(|other| base < other.base + other.bytes && other.base < end)
+        };
+        if let Some(other) = others.iter().find(|other| overlaps(other.get_ref())) {
+            return object(
+                range,
+                format!("some of this memory belongs to `{}`", name(other)),
+            );
         }
     }
     Ok(())
