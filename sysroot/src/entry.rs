@@ -15,7 +15,7 @@ impl ExitCode {
     pub const FAILURE: Self = Self(1);
     /// Wrong arguments.
     pub const USAGE: Self = Self(2);
-    /// The startup page cannot be read.
+    /// The kernel or the loader is of another ABI version, or the startup page is damaged.
     pub const BAD_STARTUP: Self = Self(102);
 }
 
@@ -64,6 +64,7 @@ macro_rules! entry {
         // SAFETY: a program has one `main`: a second one does not link.
         #[unsafe(export_name = "main")]
         extern "C" fn program_main() -> ! {
+            $crate::startup::check_version();
             $crate::exit($crate::entry::Termination::code($main()))
         }
     };

@@ -1,9 +1,17 @@
 //! What the loader left for this program: the startup page and the kernel's information page.
 
-use ipc::abi::Handle;
 use ipc::abi::info::InfoPage;
 use ipc::abi::layout::{INFO_PAGE, PAGE_SIZE};
 use ipc::abi::startup::{STARTUP_PAGE, StartupPage};
+use ipc::abi::{ABI_VERSION, Handle};
+
+/// Ends a program that was built for another kernel or loader than this one's: the first thing that a program does.
+pub fn check_version() {
+    if info().abi_version != u64::from(ABI_VERSION) {
+        crate::exit(crate::ExitCode::BAD_STARTUP);
+    }
+    let _ = page();
+}
 
 /// The startup page. It never changes, so it is read anew at each call instead of being kept.
 #[must_use]

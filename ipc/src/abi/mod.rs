@@ -18,8 +18,8 @@ pub use handle::{Handle, ObjectType, Rights};
 pub use message::{Delivery, Tag};
 pub use syscall::Syscall;
 
-/// Version of everything in this module. A program carries the version it was built with and the loader
-/// refuses one that differs.
+/// Version of everything in this module. A program compares it with that of the kernel, in the information page, and of its loader, in
+/// the startup page, before it does anything else.
 pub const ABI_VERSION: u32 = 1;
 
 /// A deadline that never comes. Deadlines are absolute nanoseconds since boot.
