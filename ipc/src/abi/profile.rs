@@ -30,7 +30,7 @@ pub const FIRST_FRAMES: usize = 16;
 /// Frames kept at least for each further address space, if it has them.
 pub const CLIENT_FRAMES: usize = 4;
 /// Version of this layout.
-pub const LAYOUT_VERSION: u8 = 1;
+pub const LAYOUT_VERSION: u8 = 2;
 /// Kind of a record: a sample.
 pub const KIND_SAMPLE: u8 = 1;
 /// Records in one CPU's ring.
@@ -50,6 +50,17 @@ pub mod flags {
     pub const CUT: u16 = 1 << 4;
     /// A client's frames changed while they were read, and were left out.
     pub const CHANGED: u16 = 1 << 5;
+
+    /// Parts that a chain can have.
+    pub const PARTS: usize = 10;
+
+    /// A part of the chain is truncated or cut. Part 0 are the kernel's frames, part 1 those of the thread's program, the
+    /// others those of its clients; the one behind the last that the record holds is missing whole. None for parts
+    /// that no chain has.
+    #[must_use]
+    pub const fn incomplete(part: usize) -> u16 {
+        if part < PARTS { 1 << (6 + part) } else { 0 }
+    }
 }
 
 /// Word 1 of a record.

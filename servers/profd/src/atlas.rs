@@ -64,7 +64,7 @@ impl Owner {
 }
 
 /// Whether an address is in the kernel's half.
-const fn is_kernel(address: u64) -> bool {
+pub(crate) const fn is_kernel(address: u64) -> bool {
     address >> 63 == 1
 }
 

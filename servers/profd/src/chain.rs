@@ -6,11 +6,11 @@
 
 use alloc::vec::Vec;
 
-use ipc::abi::profile::{FIRST_FRAMES, flags};
+use ipc::abi::profile::flags;
 
 use sample_ring::Sample;
 
-use crate::atlas::{Atlas, Place, Space};
+use crate::atlas::{Atlas, Place, Space, is_kernel};
 use crate::repair::{self, Caller};
 use crate::symbols::SymbolId;
 
@@ -126,48 +126,81 @@ fn has(sample: &Sample, flag: u16) -> bool {
     sample.header().flags & flag != 0
 }
 
-/// Whether the thread's own part is the one that was truncated, though its client's frames follow.
-fn gap_before_clients(sample: &Sample) -> bool {
-    let mut parts = sample.parts();
-    let full = parts
-        .next()
-        .is_some_and(|own| own.frames.len() >= FIRST_FRAMES);
-    has(sample, flags::TRUNCATED) && full && parts.next().is_some()
+/// Whether a part of the chain is not whole; see [`flags::incomplete`].
+fn lacks(sample: &Sample, part: usize) -> bool {
+    has(sample, flags::incomplete(part))
 }
 
+/// Whether further frames follow those of the record, and are not known to be unreadable.
 fn ends_open(sample: &Sample) -> bool {
-    has(sample, flags::TRUNCATED) && !gap_before_clients(sample)
+    let last = sample.parts().count();
+    let breaks_off = lacks(sample, last) || lacks(sample, last + 1);
+    has(sample, flags::TRUNCATED) && !has(sample, flags::CUT) && breaks_off
 }
 
 fn steps(sample: &Sample, atlas: Atlas<'_, '_>, leaf: Place) -> Vec<Step> {
     let mut steps = Vec::new();
-    for (number, part) in sample.parts().enumerate() {
+    let last = sample.parts().count();
+    let beyond = lacks(sample, last + 1);
+    for (part, number) in sample.parts().zip(1..) {
         let owner = atlas.owner(part.owner.pid);
-        let mut frames = part.frames.iter().map(|&address| owner.place(address));
-        if number == 0 {
-            // The leaf itself.
-            frames.next();
-            let rule = atlas.rule(leaf);
-            match repair::caller(sample, rule, |word| atlas.is_code(owner.place(word))) {
-                Caller::Walked => {}
-                Caller::Restored(address) => steps.push(Step::Caller(owner.place(address))),
-                Caller::Lost => push_missing(&mut steps),
+        let (first, mut callers) = match part.frames {
+            [first, callers @ ..] => (*first, callers),
+            // A part that was parsed has a frame.
+            [] => continue,
+        };
+        if number == 1 {
+            restore_caller(sample, atlas, leaf, &mut steps);
+            let kernel;
+            (kernel, callers) = callers.split_at(kernel_callers(sample, callers));
+            steps.extend(
+                kernel
+                    .iter()
+                    .map(|&address| Step::Caller(owner.place(address))),
+            );
+            if lacks(sample, 0) {
+                push_missing(&mut steps);
             }
         } else {
-            steps.push(frames.next().map_or(Step::MissingClient, Step::Client));
+            steps.push(Step::Client(owner.place(first)));
         }
-        steps.extend(frames.map(Step::Caller));
-        if number == 0 && gap_before_clients(sample) {
+        steps.extend(
+            callers
+                .iter()
+                .map(|&address| Step::Caller(owner.place(address))),
+        );
+        // What the record had no room for at the end of the chain is told with what the depth cuts off.
+        let more_follows = number < last || beyond;
+        if lacks(sample, number) && (more_follows || has(sample, flags::CUT)) {
             push_missing(&mut steps);
         }
     }
-    if has(sample, flags::CUT) {
-        push_missing(&mut steps);
-    }
-    if has(sample, flags::CHANGED) {
+    if has(sample, flags::CHANGED) || beyond && has(sample, flags::CUT) {
         steps.push(Step::MissingClient);
     }
     steps
+}
+
+/// Puts the caller of the leaf back if the walk missed it.
+fn restore_caller(sample: &Sample, atlas: Atlas<'_, '_>, leaf: Place, steps: &mut Vec<Step>) {
+    let owner = atlas.owner(sample.parts().next().map_or(0, |own| own.owner.pid));
+    let is_code = |word| atlas.is_code(owner.place(word));
+    match repair::caller(sample, atlas.rule(leaf), is_code) {
+        Caller::Walked => {}
+        Caller::Restored(address) => steps.push(Step::Caller(owner.place(address))),
+        Caller::Lost => push_missing(steps),
+    }
+}
+
+/// How many of the leaf's callers are the kernel's; they come before those of the program.
+fn kernel_callers(sample: &Sample, callers: &[u64]) -> usize {
+    if !has(sample, flags::KERNEL) {
+        return 0;
+    }
+    callers
+        .iter()
+        .take_while(|&&address| is_kernel(address))
+        .count()
 }
 
 /// Two missing frames in a row are one gap.

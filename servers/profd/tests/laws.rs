@@ -44,6 +44,10 @@ fn record() -> impl Strategy<Value = Record> {
     let frames = prop::collection::vec(BASE - 4..BASE + 0x88, 1..12);
     let client = (1u32..5, prop::collection::vec(BASE - 4..BASE + 0x88, 1..6));
     let marks = prop::sample::select(vec![0, 0, 0, flags::CUT, flags::TRUNCATED, flags::CHANGED]);
+    let marks = (marks, 0usize..5).prop_map(|(mark, part)| match mark {
+        0 => 0,
+        mark => mark | flags::incomplete(part),
+    });
     (1u32..5, frames, prop::collection::vec(client, 0..3), marks).prop_map(
         |(pid, frames, clients, flags)| Record {
             clients,

@@ -132,26 +132,77 @@ fn what_is_cut_is_counted_and_what_is_missing_is_marked() {
         ["<- shares`main+0x10", "<- shares`main+0x11"]
     );
     assert_eq!(one(deep(15), 1), ["<- ... (15 more)"]);
+    let truncated = flags::TRUNCATED | flags::incomplete(1);
+    let cut = flags::CUT | flags::incomplete(1);
+    assert_eq!(one(flagged(deep(15), truncated), 2)[1], "<- ... (14+ more)");
+    assert_eq!(one(flagged(deep(1), truncated), 2)[1], "<- ...");
     assert_eq!(
-        one(flagged(deep(15), flags::TRUNCATED), 2)[1],
-        "<- ... (14+ more)"
-    );
-    assert_eq!(one(flagged(deep(1), flags::TRUNCATED), 2)[1], "<- ...");
-    assert_eq!(
-        one(flagged(deep(1), flags::CUT), 8),
+        one(flagged(deep(1), cut), 8),
         ["<- shares`main+0x10", "<- ?"]
     );
-    assert_eq!(one(flagged(deep(2), flags::CUT), 2)[1], "<- ... (1+ more)");
+    assert_eq!(one(flagged(deep(2), cut), 2)[1], "<- ... (1+ more)");
     assert_eq!(
         one(flagged(deep(1), flags::CHANGED), 8),
         ["<- shares`main+0x10", "<= ?"]
     );
-    // The thread's own part was cut by the record, its client's was not.
-    let served = Record {
-        clients: vec![(20, vec![0x40_105c])],
-        ..flagged(deep(15), flags::TRUNCATED)
+}
+
+#[test]
+fn what_is_missing_is_marked_where_it_is_missing() {
+    let served = |flags: u16| {
+        let record = Record {
+            flags: flags::KERNEL | flags,
+            clients: vec![(12, vec![0x40_1110]), (20, vec![0x40_105c])],
+            ..Record::new(21, &[KERNEL + 0x112, KERNEL + 0x25a, 0x40_1044])
+        };
+        let text = report(&profile(&World::new(), 8, &[record]), SHORT);
+        let callers = text.lines().skip(3).map(str::trim_start);
+        callers
+            .take_while(|line| line.starts_with('<'))
+            .collect::<Vec<_>>()
+            .join(" ")
     };
-    assert_eq!(one(served, 48)[15..], ["<- ?", "<= netload`main+0x5c"]);
+    let [kernel, own, one, other] = [
+        "<- kernel`syscall_entry+0x5a",
+        "<- net`sockets::send+0x44",
+        "<= shares`share_a+0x10",
+        "<= netload`main+0x5c",
+    ];
+    let (cut, truncated) = (flags::CUT, flags::TRUNCATED);
+    let at = flags::incomplete;
+    for (flags, expected) in [
+        (0, format!("{kernel} {own} {one} {other}")),
+        (cut | at(0), format!("{kernel} <- ? {own} {one} {other}")),
+        (cut | at(1), format!("{kernel} {own} <- ? {one} {other}")),
+        (cut | at(2), format!("{kernel} {own} {one} <- ? {other}")),
+        (cut | at(3), format!("{kernel} {own} {one} {other} <- ?")),
+        // A client whose registers make no sense, and clients for which there was no room.
+        (cut | at(4), format!("{kernel} {own} {one} {other} <= ?")),
+        (
+            truncated | at(4),
+            format!("{kernel} {own} {one} {other} <- ..."),
+        ),
+        // Frames for which there was no room, with and without others behind them.
+        (
+            truncated | at(1),
+            format!("{kernel} {own} <- ? {one} {other}"),
+        ),
+        (
+            truncated | at(3),
+            format!("{kernel} {own} {one} {other} <- ..."),
+        ),
+        (
+            truncated | at(3) | at(4),
+            format!("{kernel} {own} {one} {other} <- ? <- ..."),
+        ),
+        (
+            cut | truncated | at(0) | at(3),
+            format!("{kernel} <- ? {own} {one} {other} <- ?"),
+        ),
+        (flags::CHANGED, format!("{kernel} {own} {one} {other} <= ?")),
+    ] {
+        assert_eq!(served(flags), expected, "{flags:#x}");
+    }
 }
 
 #[test]
@@ -290,7 +341,7 @@ fn an_empty_report_explains_itself() {
 #[test]
 fn who_jumped_astray_is_not_the_kernel() {
     let astray = Record {
-        flags: flags::CUT,
+        flags: flags::CUT | flags::incomplete(1),
         ..Record::new(21, &[KERNEL + 3])
     };
     let text = report(&profile(&World::new(), 8, &[astray]), SHORT);

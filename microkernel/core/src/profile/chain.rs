@@ -16,8 +16,12 @@ use sample_ring::Slot;
 
 /// Words of a marker and of the frames that are kept for it at least.
 const CLIENT_WORDS: usize = 2 + CLIENT_FRAMES;
-/// Most clients that can ever fit behind a frame of the first part.
-const CLIENTS_MAX: usize = 8;
+/// Parts of a chain, as [`flags::incomplete`] counts them: the kernel's frames, the program's, and from there on the clients'.
+const KERNEL: usize = 0;
+const PROGRAM: usize = 1;
+const CLIENTS: usize = 2;
+/// Most clients: each has a part, and one is left for what is missing behind the last.
+const CLIENTS_MAX: usize = flags::PARTS - CLIENTS - 1;
 
 /// What was found about a chain, besides its frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,20 +34,23 @@ pub(super) struct Findings {
     pub unmapped: bool,
     /// A client's part changed while it was read, and was left out with all that would have followed.
     pub changed: bool,
+    /// Which parts, as flags.
+    pub incomplete: u16,
 }
 
 impl Findings {
-    const fn end(&mut self, end: End) {
+    const fn end(&mut self, part: usize, end: End) {
         match end {
-            End::Complete => {}
+            End::Complete => return,
             End::Truncated => self.truncated = true,
             End::Cut => self.cut = true,
             End::Unmapped => self.unmapped = true,
         }
+        self.incomplete |= flags::incomplete(part);
     }
     /// As bits of a record's header.
     pub(super) const fn flags(self) -> u16 {
-        let mut bits = 0;
+        let mut bits = self.incomplete;
         if self.truncated {
             bits |= flags::TRUNCATED;
         }
@@ -117,7 +124,7 @@ pub(super) fn first_part<M: Machine>(
         }
         // In a stub RBP is the program's, or about to be.
         if !map.in_stub(at.rip) {
-            findings.end(kernel_frames(slot, at, machine, map, stacks));
+            findings.end(KERNEL, kernel_frames(slot, at, machine, map, stacks));
         }
         match thread {
             Some(thread) => Program::saved(thread),
@@ -126,7 +133,7 @@ pub(super) fn first_part<M: Machine>(
     };
     let Some(thread) = thread.filter(|_| !at.user || at.rip < USER_END) else {
         // User code and no thread, or a program that jumped out of its half and has not faulted yet: only the address is known.
-        findings.cut = true;
+        findings.end(PROGRAM, End::Cut);
         if !slot.push(at.rip) {
             findings.truncated = true;
         }
@@ -134,7 +141,7 @@ pub(super) fn first_part<M: Machine>(
     };
     let mut stack = UserStack::new(machine, thread.root);
     let limit = last - slot.used();
-    findings.end(program.frames(&mut stack, limit, slot));
+    findings.end(PROGRAM, program.frames(&mut stack, limit, slot));
 }
 
 fn kernel_frames<M: Machine>(
@@ -175,56 +182,51 @@ pub(super) fn client_parts<M: Machine, T: Threads>(
     let fit = count.min(slot.room() / CLIENT_WORDS);
 
     let mut link = threads.served(server);
-    for left in (1..=fit).rev() {
+    for index in 0..fit {
         let Some((client, sequence)) = link else {
             return;
         };
         let start = slot.used();
-        let mut part = Findings::default();
-        let limit = slot.room() / left - 2;
-        let whole = client_part(slot, &mut part, machine, threads.view(client), limit);
+        let limit = slot.room() / (fit - index) - 2;
+        let end = client_part(slot, machine, threads.view(client), limit);
         // Followed before the second look, so that it was this client's link while the client was still waiting.
         link = threads.served(client);
         fence(Ordering::Acquire);
-        if !whole || threads.sequence(client) != sequence {
+        let same = threads.sequence(client) == sequence;
+        let Some(end) = end.filter(|_| same) else {
             slot.rewind(start);
             findings.changed = true;
             return;
-        }
-        if slot.used() == start + 2 {
+        };
+        findings.end(CLIENTS + index, end);
+        if slot.used() <= start + 2 {
             // Not even its RIP was one: a marker never stands alone.
             slot.rewind(start);
-            findings.cut = true;
             return;
         }
-        findings.truncated |= part.truncated;
-        findings.cut |= part.cut;
-        findings.unmapped |= part.unmapped;
     }
-    findings.truncated |= link.is_some();
+    if link.is_some() {
+        findings.end(CLIENTS + fit, End::Truncated);
+    }
 }
 
-/// One client's marker and frames. False if the client is gone.
+/// One client's marker and frames. `None` if the client is gone.
 fn client_part<M: Machine>(
     slot: &mut Slot<'_>,
-    findings: &mut Findings,
     machine: &M,
     client: Option<ThreadView<'_>>,
     limit: usize,
-) -> bool {
-    let Some(client) = client else {
-        return false;
-    };
+) -> Option<End> {
+    let client = client?;
     let marker = Marker {
         pid: client.pid,
         tid: client.tid,
         image: client.image,
     };
-    let placed = marker.pack().map(|word| slot.push(word));
-    if placed != [true; 2] {
-        findings.truncated = true;
+    for word in marker.pack() {
+        // Where there is no room for it, there is none for the frames, which say so.
+        let _ = slot.push(word);
     }
     let mut stack = UserStack::new(machine, client.root);
-    findings.end(Program::saved(&client).frames(&mut stack, limit, slot));
-    true
+    Some(Program::saved(&client).frames(&mut stack, limit, slot))
 }

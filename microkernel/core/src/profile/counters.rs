@@ -35,6 +35,7 @@ impl Counters {
             cut,
             unmapped,
             changed,
+            incomplete: _,
         } = findings;
         for (counter, found) in [
             (&self.truncated, truncated),

@@ -171,6 +171,7 @@ fn a_kernel_stack_pointer_out_of_place_costs_the_kernel_frames_only() {
     let (sample, findings) = take(&fake, &kernel_at(TEXT + 5, 0x7000, 0x7000), &threads);
     assert_eq!(parts(&sample), [(10, [&[TEXT + 5][..], &frames].concat())]);
     assert!(findings.cut && sample.stack().is_empty());
+    assert_eq!(findings.incomplete, flags::incomplete(0));
 }
 
 #[test]
@@ -180,6 +181,7 @@ fn user_code_without_a_thread_is_an_address_and_no_more() {
     let (sample, findings) = take(&fake, &user_at(0x40_0000, 0x7000, 0x7000), &threads);
     assert_eq!(parts(&sample), [(0, vec![0x40_0000])]);
     assert!(findings.cut);
+    assert_eq!(findings.incomplete, flags::incomplete(1));
 }
 
 #[test]
@@ -191,6 +193,27 @@ fn a_client_whose_registers_make_no_sense_ends_the_chain() {
     let (sample, findings) = take(&fake, &user_at(0x40_0000, 0x7000, 0x7000), &threads);
     assert_eq!(parts(&sample), [(10, vec![0x40_0000, 0x40_0010])]);
     assert!(findings.cut && !findings.changed);
+    assert_eq!(findings.incomplete, flags::incomplete(2));
+}
+
+#[test]
+fn the_parts_that_break_off_are_named() {
+    for broken in 0..3 {
+        let mut fake = Fake::new();
+        let (all, truth): (Vec<_>, Vec<_>) = (0..3).map(|n| thread(&mut fake, n, 2)).unzip();
+        // The second frame of one of them leads nowhere.
+        fake.poke(all[broken].root, 0x7000, 0x7001);
+        let threads = FakeThreads::new(&fake, all).chained();
+        let (sample, findings) = take(&fake, &user_at(truth[0][0], 0x7000, 0x7000), &threads);
+        let lengths: Vec<_> = parts(&sample)
+            .iter()
+            .map(|(_, frames)| frames.len())
+            .collect();
+        let expected: Vec<_> = (0..3).map(|n| if n == broken { 2 } else { 3 }).collect();
+        assert_eq!(lengths, expected);
+        assert!(findings.cut && !findings.truncated);
+        assert_eq!(findings.incomplete, flags::incomplete(1 + broken));
+    }
 }
 
 #[test]
@@ -222,18 +245,22 @@ proptest! {
         let parts = parts(&sample);
         prop_assert!(sample.header().words() <= SLOT_WORDS);
         let mut whole = parts.len() == truth.len();
+        let mut incomplete = if whole { 0 } else { flags::incomplete(1 + parts.len()) };
         for (index, (pid, frames)) in parts.iter().enumerate() {
             prop_assert_eq!(*pid, 10 + index as u32);
             prop_assert_eq!(frames, &truth[index][..frames.len()]);
             let least = if index == 0 { FIRST_FRAMES } else { CLIENT_FRAMES };
             prop_assert!(frames.len() >= least.min(truth[index].len()));
-            whole &= frames.len() == truth[index].len();
+            if frames.len() < truth[index].len() {
+                whole = false;
+                incomplete |= flags::incomplete(1 + index);
+            }
         }
         prop_assert!(parts[0].1.len() <= FIRST_FRAMES);
         // A client is left out only where it would not have had its share.
         let left = SLOT_WORDS - sample.header().words();
         prop_assert!(parts.len() >= truth.len().min(6) || left < 2 + CLIENT_FRAMES);
-        prop_assert_eq!(findings, Findings { truncated: !whole, ..Findings::default() });
+        prop_assert_eq!(findings, Findings { truncated: !whole, incomplete, ..Findings::default() });
         prop_assert!(fake.count() < 1000, "bounded");
     }
 
