@@ -40,6 +40,8 @@ pub struct Launched<M: Machine> {
     pub process: M::Process,
     /// Its id.
     pub pid: u32,
+    /// Pages that it may use.
+    pub quota_pages: u64,
     /// Its first thread.
     pub thread: M::Handle,
 }
@@ -99,6 +101,7 @@ pub fn launch<M: Machine>(
         Ok(thread) => Ok(Launched {
             process,
             pid,
+            quota_pages,
             thread,
         }),
         Err(error) => {

@@ -50,7 +50,12 @@ impl<M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'_, M, P> {
             Some(running) => (running.name.clone(), self.machine.status(&running.process)),
             None => (Name::cut(INIT), self.machine.own_status()),
         };
-        let status = status.ok()?;
+        let mut status = status.ok()?;
+        if pid == self.own {
+            // The quotas of the others are charged to init; what they make of them is shown with them.
+            let given = self.running.iter().map(|running| running.quota_pages);
+            status.pages = status.pages.saturating_sub(given.sum());
+        }
         Some(ProcessInfo {
             pid,
             name,

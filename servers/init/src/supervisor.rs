@@ -40,6 +40,8 @@ pub(crate) struct Running<M: Machine, P: Responder> {
     /// Index of its entry.
     program: usize,
     pub(crate) process: M::Process,
+    /// Pages that it may use, which are taken from init's.
+    pub(crate) quota_pages: u64,
     /// Its first thread, as long as it is held.
     pub(crate) held: Option<M::Handle>,
     /// When it was launched, in nanoseconds.
@@ -228,6 +230,7 @@ impl<'a, M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'a, M, P> {
             name: name.clone(),
             program: index,
             process: launched.process,
+            quota_pages: launched.quota_pages,
             held: Some(launched.thread),
             since: self.machine.now(),
             starter: 0,

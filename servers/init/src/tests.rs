@@ -286,6 +286,20 @@ fn waiting_is_answered_at_the_end_and_after_it() {
 }
 
 #[test]
+fn the_quotas_of_others_are_not_inits_own_use() {
+    booted(|bench, ledger| {
+        let given: u64 = [2, 3]
+            .map(|pid| ledger.borrow_mut().process(pid).status.quota_pages)
+            .iter()
+            .sum();
+        assert!(given > 0);
+        ledger.borrow_mut().process(1).status.pages = given + 42;
+        let init = bench.client().next(&1).unwrap().unwrap();
+        assert_eq!((init.pid, init.pages), (1, 42));
+    });
+}
+
+#[test]
 fn init_itself_is_not_killed_and_others_are() {
     booted(|bench, _| {
         assert_eq!(
