@@ -2,15 +2,15 @@
 
 use crate::base::cpu::Cpu;
 use crate::base::pool::Ref;
-use crate::calls::Caller;
-use crate::handles::{CHUNK_ENTRIES, CHUNKS_MAX, Grant};
+use crate::calls::{Caller, Stop};
+use crate::handles::{CHUNK_ENTRIES, Grant};
 use crate::hardware::Hardware;
 use crate::kernel::{CpuState, Kernel};
 use crate::object::process::Counted;
 use crate::object::thread::State;
 use crate::object::{Badge, Endpoint, Object, Process};
 use crate::work::Item;
-use core::sync::atomic::{AtomicU32, Ordering::AcqRel, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU32, Ordering::AcqRel, Ordering::Relaxed, Ordering::Release};
 use ipc::abi::{Delivery, Error, Handle, Rights};
 
 /// An object that is kept from being freed while a call uses it.
@@ -85,12 +85,10 @@ impl<H: Hardware> Kernel<H> {
         cpu: &CpuState,
         process: &Process,
         grant: Grant,
-    ) -> Result<Handle, Error> {
+    ) -> Result<Handle, Stop> {
         self.make_room(cpu, process, 1)?;
-        process
-            .handles
-            .lock(&cpu.token)
-            .insert(&self.pools.chunks, grant)
+        let mut table = process.handles.lock(&cpu.token);
+        Ok(table.insert(&self.pools.chunks, grant)?)
     }
 
     /// Sees to it that a table has room for a few more handles.
@@ -99,7 +97,9 @@ impl<H: Hardware> Kernel<H> {
         cpu: &CpuState,
         process: &Process,
         handles: u32,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Stop> {
+        // Looked at first, as in `take_slot`.
+        let busy = self.work.is_busy();
         let mut table = process.handles.lock(&cpu.token);
         debug_assert!(
             handles as usize <= CHUNK_ENTRIES,
@@ -108,12 +108,16 @@ impl<H: Hardware> Kernel<H> {
         if table.room() >= handles {
             return Ok(());
         }
-        if !process.count(Counted::Chunks, CHUNKS_MAX as u32) {
-            return Err(Error::LimitReached);
+        if !process.count(Counted::Chunks, self.limit(Counted::Chunks)) {
+            return Err(Error::LimitReached.into());
         }
-        table
-            .grow(&cpu.token, &self.pools.chunks)
-            .inspect_err(|_| process.uncount(Counted::Chunks))
+        table.grow(&cpu.token, &self.pools.chunks).map_err(|error| {
+            process.uncount(Counted::Chunks);
+            match error {
+                Error::OutOfMemory if busy => Stop::Restart,
+                error => error.into(),
+            }
+        })
     }
 
     /// Counts one more handle, or hold, of an object. The caller has one already, or the lock of the table that has one, so that the
@@ -174,6 +178,7 @@ impl<H: Hardware> Kernel<H> {
                 if let Some(notification) = self.pools.notifications.get(reference)
                     && last(&notification.refs)
                 {
+                    self.begin_freeing(&notification.owner);
                     self.work
                         .push(&cpu.token, Item::Notification(reference.index()));
                 }
@@ -191,9 +196,7 @@ impl<H: Hardware> Kernel<H> {
     pub(crate) fn release_memory(&self, cpu: &CpuState, reference: Ref<crate::object::Memory>) {
         let memory = self.memory(reference);
         if last(&memory.refs) {
-            self.process(memory.payer.load(Relaxed))
-                .freeing
-                .fetch_add(1, Relaxed);
+            self.begin_freeing(&memory.payer);
             self.work.push(&cpu.token, Item::Memory(reference.index()));
         }
     }
@@ -227,6 +230,7 @@ impl<H: Hardware> Kernel<H> {
             self.work.push_once(&cpu.token, item, &endpoint.in_work);
         }
         if last(&endpoint.refs) {
+            self.begin_freeing(&endpoint.owner);
             let mut queues = endpoint.queues.lock(&cpu.token);
             queues.unnamed = true;
             self.work.push_once(&cpu.token, item, &endpoint.in_work);
@@ -278,24 +282,17 @@ impl<H: Hardware> Kernel<H> {
         }
     }
 
-    /// Counts an object to a process, which stays until the object is gone.
-    ///
-    /// # Errors
-    /// `LimitReached`: a process may hold an eighth of each pool.
-    pub(crate) fn count(&self, process: &Process, kind: Counted) -> Result<(), Error> {
-        let slots = match kind {
-            Counted::Threads => self.pools.threads.len(),
-            Counted::Endpoints => self.pools.endpoints.len(),
-            Counted::Notifications => self.pools.notifications.len(),
-            Counted::Memory => self.pools.memory.len(),
-            Counted::Chunks => self.pools.chunks.len(),
-            Counted::Badges => self.pools.badges.len(),
-        };
-        if !process.count(kind, slots / 8) {
-            return Err(Error::LimitReached);
-        }
-        process.refs.fetch_add(1, Relaxed);
-        Ok(())
+    /// Nobody names an object on this process's account any more: it is about to be freed.
+    fn begin_freeing(&self, owner: &AtomicU32) {
+        let owner = self.process(owner.load(Relaxed));
+        owner.freeing.fetch_add(1, Relaxed);
+    }
+
+    /// The object is free: it goes off the account.
+    pub(crate) fn end_freeing(&self, cpu: &CpuState, owner: u32, kind: Counted) {
+        self.process(owner).freeing.fetch_sub(1, Release);
+        self.uncount(cpu, owner, kind);
+        self.work.retry();
     }
 
     /// Takes an object off its process's account.

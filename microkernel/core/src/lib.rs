@@ -22,6 +22,7 @@ pub mod log;
 pub mod mem;
 pub mod object;
 pub mod profile;
+pub mod scarce;
 pub mod sched;
 #[cfg(test)]
 mod sim;

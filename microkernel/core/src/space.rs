@@ -103,11 +103,26 @@ pub(crate) struct Account<'a, H: Hardware + 'static> {
     kernel: &'a Kernel<H>,
     cpu: &'a CpuState,
     slot: u32,
+    /// What was not to be had last is on its way.
+    comes: bool,
 }
 
 impl<'a, H: Hardware> Account<'a, H> {
     pub(crate) const fn new(kernel: &'a Kernel<H>, cpu: &'a CpuState, slot: u32) -> Self {
-        Self { kernel, cpu, slot }
+        Self {
+            kernel,
+            cpu,
+            slot,
+            comes: false,
+        }
+    }
+
+    /// What a call answers after this error of something that took from here: if a frame is on its way, it is made again.
+    pub(crate) fn stop(&self, error: Error) -> Stop {
+        match error {
+            Error::QuotaExceeded | Error::OutOfMemory if self.comes => Stop::Restart,
+            error => error.into(),
+        }
     }
 
     /// A zeroed frame.
@@ -121,17 +136,27 @@ impl<'a, H: Hardware> Account<'a, H> {
     pub(crate) fn give_page(&mut self, frame: Frame) {
         self.give(frame);
     }
+
+    /// Gives back a page that nobody has seen.
+    pub(crate) fn put_back(&mut self, frame: Frame) {
+        self.kernel.frames.free(&self.cpu.token, frame);
+        self.kernel.process(self.slot).uncharge(1);
+    }
 }
 
 impl<H: Hardware> Supply for Account<'_, H> {
     fn take(&mut self) -> Result<Frame, Error> {
         let process = self.kernel.process(self.slot);
-        if !process.charge(1) {
-            return Err(Error::QuotaExceeded);
-        }
-        self.kernel.frames.allocate(&self.cpu.token).ok_or_else(|| {
+        let mut fails = |stop, error| {
+            self.comes = stop == Stop::Restart;
+            error
+        };
+        self.kernel
+            .charge(process, 1)
+            .map_err(|stop| fails(stop, Error::QuotaExceeded))?;
+        self.kernel.take_frame(self.cpu).map_err(|stop| {
             process.uncharge(1);
-            Error::OutOfMemory
+            fails(stop, Error::OutOfMemory)
         })
     }
     fn give(&mut self, frame: Frame) {
@@ -187,10 +212,11 @@ impl<H: Hardware> Kernel<H> {
                                 &mut account,
                             )
                         });
-                    if mapped == Err(Error::OutOfMemory) && self.frames_come(cpu) {
-                        return Err(Stop::Restart);
-                    }
                     if let Err(error) = mapped {
+                        let stop = account.stop(error);
+                        if stop == Stop::Restart {
+                            return Err(stop);
+                        }
                         // Tables that were made for this page alone.
                         tables.prune(self.hw, page, &mut account);
                         region.phase = Phase::Unmapping(Err(error));

@@ -28,9 +28,6 @@ pub enum Item {
     Memory(u32),
 }
 
-/// Frames that are made free at once for who found none.
-const RECLAIM: u32 = 64;
-
 /// How a step went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
@@ -66,6 +63,8 @@ pub struct WorkQueue {
     runnable: AtomicBool,
     /// Counts what items may wait for, so that an event during a step is not lost with it.
     events: AtomicU32,
+    /// Items in the queue, or in a step just now.
+    unfinished: AtomicU32,
 }
 
 impl WorkQueue {
@@ -82,6 +81,7 @@ impl WorkQueue {
             }),
             runnable: AtomicBool::new(false),
             events: AtomicU32::new(0),
+            unfinished: AtomicU32::new(0),
         }
     }
 
@@ -90,6 +90,7 @@ impl WorkQueue {
     /// # Panics
     /// If the queue is full: an item was queued twice.
     pub fn push(&self, cpu: &Cpu, item: Item) {
+        self.unfinished.fetch_add(1, Relaxed);
         let mut ring = self.ring.lock(cpu);
         assert!(
             ring.length < ring.places.len(),
@@ -112,6 +113,17 @@ impl WorkQueue {
     /// The item's step begins: what happens from here on queues it again.
     pub fn taken(&self, queued: &AtomicBool) {
         queued.store(false, Release);
+    }
+
+    /// Whether anything is left to be done. What is done by the time of this load, and what it freed, is seen after it.
+    #[must_use]
+    pub fn is_busy(&self) -> bool {
+        self.unfinished.load(Acquire) != 0
+    }
+
+    /// An item is done, and what it freed is free.
+    fn finished(&self) {
+        self.unfinished.fetch_sub(1, Release);
     }
 
     /// Whether a step may make progress. One load.
@@ -186,8 +198,9 @@ impl<H: Hardware> Kernel<H> {
             Item::Notification(slot) => self.free_notification_step(cpu, slot),
             Item::Memory(slot) => self.free_memory_step(cpu, slot),
         };
-        if progress != Progress::Done {
-            self.work.put_back(&cpu.token, item, progress, before);
+        match progress {
+            Progress::Done => self.work.finished(),
+            _ => self.work.put_back(&cpu.token, item, progress, before),
         }
     }
 
@@ -195,18 +208,6 @@ impl<H: Hardware> Kernel<H> {
     pub(crate) fn hurry(&self, cpu: &CpuState, epoch: crate::mem::grace::Epoch) {
         self.grace.advance(epoch);
         self.kick_all(cpu, self.grace.stragglers(u64::MAX, epoch));
-    }
-
-    /// For who found no frame free: whether frames are on their way back, so that it is worth to try again.
-    pub(crate) fn frames_come(&self, cpu: &CpuState) -> bool {
-        if self.frames.reclaim(&cpu.token, &self.grace, RECLAIM) > 0 {
-            return true;
-        }
-        let waiting = self.frames.usage(&cpu.token).waiting > 0;
-        if waiting {
-            self.hurry(cpu, self.grace.retire_epoch());
-        }
-        waiting
     }
 
     /// Kicks each CPU of a mask but this one, which is in the kernel already.

@@ -56,9 +56,9 @@ impl<H: Hardware> Kernel<H> {
                 self.hw.unmask(line);
                 Ok((handle,))
             }
-            Err(error) => {
+            Err(stop) => {
                 self.release(cpu, &grant);
-                Err(error.into())
+                Err(stop)
             }
         }
     }

@@ -9,6 +9,7 @@ use crate::hardware::Hardware;
 use crate::kernel::{CpuState, Kernel};
 use crate::mem::frame_list::FrameList;
 use crate::mem::frames::{Run, Search};
+use crate::mem::grace::Epoch;
 use crate::mem::page::{Access, Pages};
 use crate::object::memory::Backing;
 use crate::object::process::Counted;
@@ -36,12 +37,11 @@ impl<H: Hardware> Kernel<H> {
         payer: u32,
         backing: Backing,
         count: u64,
-    ) -> Result<Ref<Memory>, Error> {
+    ) -> Result<Ref<Memory>, Stop> {
         self.count(self.process(payer), Counted::Memory)?;
-        let Some((reference, memory)) = self.pools.memory.take(&cpu.token) else {
-            self.uncount(cpu, payer, Counted::Memory);
-            return Err(Error::OutOfMemory);
-        };
+        let (reference, memory) = self
+            .take_slot(cpu, &self.pools.memory)
+            .inspect_err(|_| self.uncount(cpu, payer, Counted::Memory))?;
         memory.payer.store(payer, Relaxed);
         memory.refs.store(1, Relaxed);
         let mut pages = memory.pages.lock(&cpu.token);
@@ -63,10 +63,7 @@ impl<H: Hardware> Kernel<H> {
             rights,
         };
         self.insert(caller.cpu, caller.process, grant)
-            .map_err(|error| {
-                self.release_memory(caller.cpu, memory);
-                error.into()
-            })
+            .inspect_err(|_| self.release_memory(caller.cpu, memory))
     }
 
     pub(super) fn memory_create(
@@ -96,6 +93,7 @@ impl<H: Hardware> Kernel<H> {
                 let memory = self.new_memory(caller.cpu, slot, backing, pages)?;
                 caller.thread.filling.store(memory.pack(), Relaxed);
                 caller.thread.cursor.store(0, Relaxed);
+                caller.thread.awaited_epoch.store(0, Relaxed);
                 memory
             }
         };
@@ -136,12 +134,7 @@ impl<H: Hardware> Kernel<H> {
         }
         let mut account = Account::new(self, caller.cpu, payer);
         for _ in 0..STEP {
-            let frame = match account.take_page() {
-                Err(Error::OutOfMemory) if self.frames_come(caller.cpu) => {
-                    return Err(Stop::Restart);
-                }
-                taken => taken?,
-            };
+            let frame = account.take_page().map_err(|error| account.stop(error))?;
             let mut pages = memory.pages.lock(&caller.cpu.token);
             let count = pages.count;
             let Backing::Paged(list) = &mut pages.backing else {
@@ -149,8 +142,8 @@ impl<H: Hardware> Kernel<H> {
             };
             if let Err(error) = list.push(self.hw, frame, &mut account) {
                 drop(pages);
-                account.give_page(frame);
-                return Err(error.into());
+                account.put_back(frame);
+                return Err(account.stop(error));
             }
             if list.len() == count {
                 return Ok(());
@@ -164,28 +157,38 @@ impl<H: Hardware> Kernel<H> {
         let payer = self.process(memory.payer.load(Relaxed));
         let mut pages = memory.pages.lock(&caller.cpu.token);
         let count = u32::try_from(pages.count).map_err(|_| Error::OutOfMemory)?;
-        let cursor = caller.thread.cursor.load(Relaxed);
+        let thread = caller.thread;
+        let cursor = thread.cursor.load(Relaxed);
         let first = match pages.backing {
             Backing::Contiguous(first) if pages.ready > 0 => first,
             _ => {
-                // Charged before they are taken: to give back many frames takes many steps, to give back a charge takes one.
-                if !payer.charge(count.into()) {
-                    return Err(Error::QuotaExceeded.into());
+                let awaited = Epoch::from_raw(thread.awaited_epoch.load(Relaxed));
+                if awaited != Epoch::NONE && !self.frames_are_back(caller.cpu, awaited) {
+                    return Err(Stop::Restart);
                 }
+                // Charged before they are taken: to give back many frames takes many steps, to give back a charge takes one.
+                self.charge(payer, count.into())?;
                 let mut search = Search::from_raw(cursor as u32);
                 let token = &caller.cpu.token;
                 let found = self.frames.allocate_run(token, count, &mut search);
                 if let Run::Found(first) = found {
                     pages.backing = Backing::Contiguous(first);
                     pages.ready = count.into();
-                    caller.thread.cursor.store(0, Relaxed);
+                    thread.cursor.store(0, Relaxed);
                     return Err(Stop::Restart);
                 }
                 payer.uncharge(count.into());
                 if let Run::None = found {
-                    return Err(Error::OutOfMemory.into());
+                    if awaited != Epoch::NONE {
+                        return Err(Error::OutOfMemory.into());
+                    }
+                    // What was freed before may have waited just now, or lain behind the search. Once it is back, the search
+                    // begins anew; what it does not find then is not there.
+                    let epoch = self.grace.retire_epoch();
+                    thread.awaited_epoch.store(epoch.raw(), Relaxed);
+                    search = Search::default();
                 }
-                caller.thread.cursor.store(search.raw().into(), Relaxed);
+                thread.cursor.store(search.raw().into(), Relaxed);
                 return Err(Stop::Restart);
             }
         };
@@ -193,7 +196,7 @@ impl<H: Hardware> Kernel<H> {
         for index in cursor..to {
             self.hw.zero(Frame(first.0 + index as u32));
         }
-        caller.thread.cursor.store(to, Relaxed);
+        thread.cursor.store(to, Relaxed);
         if to < u64::from(count) {
             Err(Stop::Restart)
         } else {

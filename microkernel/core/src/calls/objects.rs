@@ -54,10 +54,9 @@ impl<H: Hardware> Kernel<H> {
             return Err(Error::BadArgument.into());
         }
         self.count(caller.process, Counted::Badges)?;
-        let Some((badge, slot)) = self.pools.badges.take(&caller.cpu.token) else {
-            self.uncount(caller.cpu, caller.slot, Counted::Badges);
-            return Err(Error::OutOfMemory.into());
-        };
+        let (badge, slot) = self
+            .take_slot(caller.cpu, &self.pools.badges)
+            .inspect_err(|_| self.uncount(caller.cpu, caller.slot, Counted::Badges))?;
         slot.value.store(value, Relaxed);
         slot.endpoint.store(reference.pack(), Relaxed);
         slot.next.store(0, Relaxed);
@@ -70,7 +69,7 @@ impl<H: Hardware> Kernel<H> {
         self.retain(caller.cpu, &grant);
         match self.insert(caller.cpu, caller.process, grant) {
             Ok(handle) => Ok((handle,)),
-            Err(error) => {
+            Err(stop) => {
                 // Nobody has seen the badge: it goes without telling.
                 self.free_badge(caller.cpu, badge);
                 self.release(
@@ -80,7 +79,7 @@ impl<H: Hardware> Kernel<H> {
                         rights,
                     },
                 );
-                Err(error.into())
+                Err(stop)
             }
         }
     }
@@ -135,14 +134,14 @@ impl<H: Hardware> Kernel<H> {
                 }
                 Ok((there,))
             }
-            Err(error) => {
+            Err(stop) => {
                 if copied {
                     self.release(caller.cpu, &grant);
                 }
                 if !stays {
                     self.release(caller.cpu, &had);
                 }
-                Err(error.into())
+                Err(stop)
             }
         }
     }
@@ -150,10 +149,9 @@ impl<H: Hardware> Kernel<H> {
     pub(super) fn endpoint_create(&self, caller: &Caller<'_>) -> Result<(Handle,), Stop> {
         let cpu = caller.cpu;
         self.count(caller.process, Counted::Endpoints)?;
-        let Some((reference, endpoint)) = self.pools.endpoints.take(&cpu.token) else {
-            self.uncount(cpu, caller.slot, Counted::Endpoints);
-            return Err(Error::OutOfMemory.into());
-        };
+        let (reference, endpoint) = self
+            .take_slot(cpu, &self.pools.endpoints)
+            .inspect_err(|_| self.uncount(cpu, caller.slot, Counted::Endpoints))?;
         endpoint.owner.store(caller.slot, Relaxed);
         endpoint.refs.store(0, Relaxed);
         endpoint.receivers.store(0, Relaxed);
@@ -167,16 +165,14 @@ impl<H: Hardware> Kernel<H> {
         self.insert(cpu, caller.process, grant)
             .map(|handle| (handle,))
             .inspect_err(|_| self.release(cpu, &grant))
-            .map_err(Stop::from)
     }
 
     pub(super) fn notification_create(&self, caller: &Caller<'_>) -> Result<(Handle,), Stop> {
         let cpu = caller.cpu;
         self.count(caller.process, Counted::Notifications)?;
-        let Some((reference, notification)) = self.pools.notifications.take(&cpu.token) else {
-            self.uncount(cpu, caller.slot, Counted::Notifications);
-            return Err(Error::OutOfMemory.into());
-        };
+        let (reference, notification) = self
+            .take_slot(cpu, &self.pools.notifications)
+            .inspect_err(|_| self.uncount(cpu, caller.slot, Counted::Notifications))?;
         notification.owner.store(caller.slot, Relaxed);
         notification.refs.store(1, Relaxed);
         let rights = Rights::SIGNAL | Rights::WAIT | Rights::DUPLICATE | Rights::TRANSFER;
@@ -187,6 +183,5 @@ impl<H: Hardware> Kernel<H> {
         self.insert(cpu, caller.process, grant)
             .map(|handle| (handle,))
             .inspect_err(|_| self.release(cpu, &grant))
-            .map_err(Stop::from)
     }
 }

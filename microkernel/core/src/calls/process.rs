@@ -30,6 +30,8 @@ impl<H: Hardware> Kernel<H> {
         let Object::Notification(notified) = watcher.object() else {
             return Err(Error::WrongType.into());
         };
+        // First, for a process that is made and has to end again would be work of its own, for which the call would be made again.
+        self.make_room(caller.cpu, caller.process, 1)?;
         let buffer = caller.thread.buffer();
         let name = [self.hw.read(buffer), self.hw.read(PhysAddr(buffer.0 + 8))];
         let reference =
@@ -49,7 +51,7 @@ impl<H: Hardware> Kernel<H> {
         };
         match self.insert(caller.cpu, caller.process, grant) {
             Ok(handle) => Ok((handle,)),
-            Err(error) => {
+            Err(stop) => {
                 // Nobody has heard of it, and nobody hears of its end.
                 let watcher = process.life.lock(&caller.cpu.token).watcher.take();
                 if watcher.is_some() {
@@ -57,7 +59,7 @@ impl<H: Hardware> Kernel<H> {
                 }
                 self.begin_death(caller.cpu, reference.index(), ExitReason::Killed, 0, None);
                 self.release(caller.cpu, &grant);
-                Err(error.into())
+                Err(stop)
             }
         }
     }

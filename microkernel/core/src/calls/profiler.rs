@@ -91,7 +91,7 @@ impl<H: Hardware> Kernel<H> {
 
     /// The memory object of all rings. It is made once and never freed; so it is on the account of the first program, which never
     /// ends, and not of a profiler that may be restarted.
-    fn rings(&self, caller: &Caller<'_>) -> Result<Ref<Memory>, Error> {
+    fn rings(&self, caller: &Caller<'_>) -> Result<Ref<Memory>, Stop> {
         if let Some(rings) = Ref::unpack(self.rings_object.load(Acquire)) {
             return Ok(rings);
         }
@@ -116,7 +116,7 @@ impl<H: Hardware> Kernel<H> {
             Ok(_) => Ok(made),
             Err(other) => {
                 self.release_memory(caller.cpu, made);
-                Ref::unpack(other).ok_or(Error::WrongState)
+                Ref::unpack(other).ok_or(Error::WrongState.into())
             }
         }
     }

@@ -54,13 +54,13 @@ impl<H: Hardware> Kernel<H> {
         };
         match self.insert(caller.cpu, caller.process, grant) {
             Ok(handle) => Ok((handle,)),
-            Err(error) => {
+            Err(stop) => {
                 let id = ThreadId(reference.index());
                 if self.thread(id).claim_held() {
                     self.unmake_thread(caller.cpu, id);
                 }
                 self.release(caller.cpu, &grant);
-                Err(error.into())
+                Err(stop)
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Carrying a message from one thread to another: words, payload and handles. Handles go all or none.
 
 use crate::base::regs::Reg;
+use crate::calls::Stop;
 use crate::handles::Grant;
 use crate::hardware::Hardware;
 use crate::kernel::{CpuState, Kernel};
@@ -146,7 +147,13 @@ impl<H: Hardware> Kernel<H> {
     ) -> Result<(), Error> {
         let to = self.process_of(receiver);
         let mut seated = heapless::Vec::<Handle, HANDLES_MAX>::new();
-        let room = self.make_room(cpu, to, transit.0.len() as u32);
+        let room = self
+            .make_room(cpu, to, transit.0.len() as u32)
+            .map_err(|stop| match stop {
+                Stop::Error(error) => error,
+                // The receiver cannot be made to call again.
+                _ => Error::OutOfMemory,
+            });
         let placed = room.and_then(|()| {
             // Another thread may take the room just made; then all go back.
             let mut handles = to.handles.lock(&cpu.token);

@@ -1,16 +1,18 @@
 //! Making processes and threads.
 
-use crate::base::addr::UserAddr;
+use crate::base::addr::{Frame, UserAddr};
 use crate::base::pool::Ref;
+use crate::calls::Stop;
 use crate::handles::HandleTable;
 use crate::hardware::Hardware;
 use crate::kernel::{CpuState, Kernel};
 use crate::mem::page::{Access, Kind, Page};
 use crate::mem::paging::Tables;
+use crate::mem::supply::Supply;
 use crate::object::process::{Counted, NO_CRASH, Teardown};
 use crate::object::thread::{ANY_CPU, State};
 use crate::object::{Memory, Notification, Process, Thread, ThreadId};
-use crate::space::{Account, Space};
+use crate::space::Space;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Relaxed, Release};
 use ipc::abi::Error;
@@ -40,8 +42,24 @@ fn next(number: &AtomicU32) -> Result<u32, Error> {
         .map_err(|_| Error::LimitReached)
 }
 
+/// Tables that every process begins with: the root, and those on the way to the information page.
+const FIRST_TABLES: usize = 4;
+
+/// Frames that were taken before they are needed.
+struct Reserve(heapless::Vec<Frame, FIRST_TABLES>);
+
+impl Supply for Reserve {
+    fn take(&mut self) -> Result<Frame, Error> {
+        self.0.pop().ok_or(Error::OutOfMemory)
+    }
+    fn give(&mut self, frame: Frame) {
+        // There is room for every frame that came from here.
+        let _ = self.0.push(frame);
+    }
+}
+
 impl<H: Hardware> Kernel<H> {
-    /// Makes a process without threads. Its quota is taken from its parent's.
+    /// Makes a process without threads. Its quota is taken from its parent's. It is made whole or not at all.
     ///
     /// # Errors
     /// `QuotaExceeded` when the parent cannot give that much, `BadArgument` when it is too little for any process, `LimitReached` when
@@ -53,43 +71,25 @@ impl<H: Hardware> Kernel<H> {
         quota: u64,
         image: u32,
         name: [u64; 2],
-    ) -> Result<Ref<Process>, Error> {
+    ) -> Result<Ref<Process>, Stop> {
         if quota < PROCESS_PAGES_MIN {
-            return Err(Error::BadArgument);
+            return Err(Error::BadArgument.into());
         }
-        if let Some(parent) = parent
-            && !self.process(parent).charge(quota)
-        {
-            return Err(Error::QuotaExceeded);
-        }
-        let made = self.fill_process(cpu, quota, image, name);
         if let Some(parent) = parent {
-            match made {
-                Ok((reference, process)) => {
-                    process.parent.store(parent, Relaxed);
-                    self.process(parent).refs.fetch_add(1, Relaxed);
-                    return Ok(reference);
-                }
-                Err(_) => self.process(parent).uncharge(quota),
-            }
+            self.charge(self.process(parent), quota)?;
         }
-        made.map(|(reference, _)| reference)
-    }
-
-    fn fill_process(
-        &self,
-        cpu: &CpuState,
-        quota: u64,
-        image: u32,
-        name: [u64; 2],
-    ) -> Result<(Ref<Process>, &'static Process), Error> {
-        let pid = next(&self.next_pid)?;
-        let root = self.frames.allocate(&cpu.token).ok_or(Error::OutOfMemory)?;
-        let Some((reference, process)) = self.pools.processes.take(&cpu.token) else {
-            self.frames.free(&cpu.token, root);
-            return Err(Error::OutOfMemory);
-        };
-        let tables = Tables::new(self.hw, root, |index| self.hw.kernel_entry(index));
+        let mut frames = Reserve(heapless::Vec::new());
+        let made = self.reserve_process(cpu, &mut frames);
+        let (reference, process, pid) = made.inspect_err(|_| {
+            // Nobody has seen them.
+            for &frame in &frames.0 {
+                self.frames.free(&cpu.token, frame);
+            }
+            if let Some(parent) = parent {
+                self.process(parent).uncharge(quota);
+            }
+        })?;
+        let root = self.first_tables(frames);
         process.pid.store(pid, Relaxed);
         process.image.store(image, Relaxed);
         for (word, value) in process.name.iter().zip(name) {
@@ -97,8 +97,11 @@ impl<H: Hardware> Kernel<H> {
         }
         process.active.store(0, Relaxed);
         process.quota.store(quota, Relaxed);
-        process.pages.store(1, Relaxed);
-        process.parent.store(u32::MAX, Relaxed);
+        process.pages.store(FIRST_TABLES as u64, Relaxed);
+        process.parent.store(parent.unwrap_or(u32::MAX), Relaxed);
+        if let Some(parent) = parent {
+            self.process(parent).refs.fetch_add(1, Relaxed);
+        }
         process.cpu_ticks.store(0, Relaxed);
         process.freeing.store(0, Relaxed);
         for count in &process.objects {
@@ -119,24 +122,33 @@ impl<H: Hardware> Kernel<H> {
         process.refs.store(1, Relaxed);
         process.root.store(root.0, Release);
         process.dead.store(false, Release);
-        let slot = reference.index();
-        let info = Page::new(UserAddr(INFO_PAGE)).and_then(|page| {
-            let mut account = Account::new(self, cpu, slot);
-            tables.map(
-                self.hw,
-                page,
-                self.facts.info_page,
-                Access::Read,
-                Kind::Ram,
-                &mut account,
-            )
-        });
-        if let Err(error) = info {
-            // The machine ran out in between: what was made goes the way of every process.
-            self.begin_death(cpu, slot, ExitReason::Killed, 0, None);
-            return Err(error);
+        Ok(reference)
+    }
+
+    /// Takes what a process needs that may have run out: frames for its tables, a slot and an id.
+    fn reserve_process(
+        &self,
+        cpu: &CpuState,
+        frames: &mut Reserve,
+    ) -> Result<(Ref<Process>, &'static Process, u32), Stop> {
+        for _ in 0..FIRST_TABLES {
+            frames.give(self.take_frame(cpu)?);
         }
-        Ok((reference, process))
+        let (reference, process) = self.take_slot(cpu, &self.pools.processes)?;
+        let pid = next(&self.next_pid)
+            .inspect_err(|_| self.pools.processes.give(&cpu.token, reference))?;
+        Ok((reference, process, pid))
+    }
+
+    /// The root of a space with the information page and nothing else.
+    fn first_tables(&self, mut frames: Reserve) -> Frame {
+        let root = frames.take().and_then(|root| {
+            let tables = Tables::new(self.hw, root, |index| self.hw.kernel_entry(index));
+            let (page, frame) = (Page::new(UserAddr(INFO_PAGE))?, self.facts.info_page);
+            tables.map(self.hw, page, frame, Access::Read, Kind::Ram, &mut frames)?;
+            Ok(root)
+        });
+        root.expect("the information page is one that can be mapped, with a table of each level")
     }
 
     /// Makes a held thread in a process. `buffer` is counted by the caller, for the thread.
@@ -150,14 +162,16 @@ impl<H: Hardware> Kernel<H> {
         start: Start,
         priority: u8,
         buffer: (Ref<Memory>, u64),
-    ) -> Result<Ref<Thread>, Error> {
-        let tid = next(&self.next_tid)?;
+    ) -> Result<Ref<Thread>, Stop> {
         let process = self.process(slot);
         self.count(process, Counted::Threads)?;
-        let Some((reference, thread)) = self.pools.threads.take(&cpu.token) else {
+        let (reference, thread) = self
+            .take_slot(cpu, &self.pools.threads)
+            .inspect_err(|_| self.uncount(cpu, slot, Counted::Threads))?;
+        let tid = next(&self.next_tid).inspect_err(|_| {
+            self.pools.threads.give(&cpu.token, reference);
             self.uncount(cpu, slot, Counted::Threads);
-            return Err(Error::OutOfMemory);
-        };
+        })?;
         let id = ThreadId(reference.index());
         thread.regs.start(start.entry, start.stack, start.argument);
         thread.fs_base.store(start.base, Relaxed);
@@ -186,7 +200,7 @@ impl<H: Hardware> Kernel<H> {
             drop(life);
             self.pools.threads.give(&cpu.token, reference);
             self.uncount(cpu, slot, Counted::Threads);
-            return Err(Error::PeerDied);
+            return Err(Error::PeerDied.into());
         }
         thread.sibling.store(life.threads, Relaxed);
         life.threads = id.0;

@@ -4,6 +4,7 @@
 
 use crate::base::addr::{Frame, UserAddr};
 use crate::base::pool::Ref;
+use crate::calls::Stop;
 use crate::elf::{Program, Segment};
 use crate::handles::Grant;
 use crate::hardware::Hardware;
@@ -64,6 +65,16 @@ impl core::fmt::Display for Failure {
 impl From<ipc::abi::Error> for Failure {
     fn from(error: ipc::abi::Error) -> Self {
         Self::Resources(error)
+    }
+}
+
+impl From<Stop> for Failure {
+    fn from(stop: Stop) -> Self {
+        Self::Resources(match stop {
+            Stop::Error(error) => error,
+            // Nothing is on its way back yet, and nobody waits.
+            _ => ipc::abi::Error::WrongState,
+        })
     }
 }
 
@@ -191,7 +202,7 @@ impl<H: Hardware> Kernel<H> {
                 allowed: segment.access.rights(),
                 access: segment.access,
             };
-            return Ok(self.map_to_the_end(cpu, slot, &mapping)?);
+            return self.map_to_the_end(cpu, slot, &mapping);
         }
         let memory = self.new_pages(cpu, slot, count)?;
         let bytes = &file[segment.offset..segment.offset + segment.bytes];
@@ -212,12 +223,7 @@ impl<H: Hardware> Kernel<H> {
     }
 
     /// A memory object of zeroed pages, all at once.
-    fn new_pages(
-        &self,
-        cpu: &CpuState,
-        slot: u32,
-        count: u64,
-    ) -> Result<Ref<Memory>, ipc::abi::Error> {
+    fn new_pages(&self, cpu: &CpuState, slot: u32, count: u64) -> Result<Ref<Memory>, Failure> {
         let memory = self.new_memory(cpu, slot, Backing::Paged(FrameList::new()), count)?;
         let mut account = Account::new(self, cpu, slot);
         for _ in 0..count {
@@ -237,7 +243,7 @@ impl<H: Hardware> Kernel<H> {
         address: u64,
         count: u64,
         access: Access,
-    ) -> Result<(), ipc::abi::Error> {
+    ) -> Result<(), Failure> {
         let pages = Pages::new(UserAddr(address), count)?;
         self.map_to_the_end(
             cpu,
@@ -252,18 +258,12 @@ impl<H: Hardware> Kernel<H> {
         )
     }
 
-    fn map_to_the_end(
-        &self,
-        cpu: &CpuState,
-        slot: u32,
-        mapping: &Mapping,
-    ) -> Result<(), ipc::abi::Error> {
+    fn map_to_the_end(&self, cpu: &CpuState, slot: u32, mapping: &Mapping) -> Result<(), Failure> {
         loop {
             match self.map_step(cpu, slot, mapping) {
                 Ok(()) => return Ok(()),
-                Err(crate::calls::Stop::Restart) => {}
-                Err(crate::calls::Stop::Error(error)) => return Err(error),
-                Err(_) => return Err(ipc::abi::Error::WrongState),
+                Err(Stop::Restart) => {}
+                Err(stop) => return Err(stop.into()),
             }
         }
     }

@@ -8,7 +8,7 @@ use crate::object::memory::Backing;
 use crate::object::process::Counted;
 use crate::space::Account;
 use crate::work::Progress;
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
 use ipc::abi::Error;
 
 /// Threads woken, badges or frames freed in one step.
@@ -106,7 +106,7 @@ impl<H: Hardware> Kernel<H> {
                     // Under the endpoint's lock: who looked it up before looks again under that lock.
                     self.pools.endpoints.give(&cpu.token, reference);
                     drop(queues);
-                    self.uncount(cpu, owner, Counted::Endpoints);
+                    self.end_freeing(cpu, owner, Counted::Endpoints);
                 }
                 return Progress::Done;
             };
@@ -145,7 +145,7 @@ impl<H: Hardware> Kernel<H> {
                 let owner = notification.owner.load(Relaxed);
                 self.pools.notifications.give(&cpu.token, reference);
                 drop(bits);
-                self.uncount(cpu, owner, Counted::Notifications);
+                self.end_freeing(cpu, owner, Counted::Notifications);
                 return Progress::Done;
             };
             // Claimed under the lock, as above.
@@ -217,8 +217,6 @@ impl<H: Hardware> Kernel<H> {
         if let Some(whole) = whole {
             self.release_memory(cpu, whole);
         }
-        self.process(payer).freeing.fetch_sub(1, Release);
-        self.uncount(cpu, payer, Counted::Memory);
-        self.work.retry();
+        self.end_freeing(cpu, payer, Counted::Memory);
     }
 }

@@ -33,6 +33,9 @@ use core::sync::atomic::{AtomicU64, Ordering, fence};
 pub struct Epoch(u64);
 
 impl Epoch {
+    /// Before the first: nothing was retired in it.
+    pub const NONE: Self = Self(0);
+
     /// As a word, to be kept in an atomic or in an object.
     #[must_use]
     pub const fn raw(self) -> u64 {

@@ -96,7 +96,7 @@ pub struct Process {
     pub objects: [AtomicU32; COUNTED],
     /// TSC ticks that its ended threads ran.
     pub cpu_ticks: AtomicU64,
-    /// Memory objects charged to it that are being freed.
+    /// Endpoints, notifications and memory objects on its account that nobody names any more and that are being freed.
     pub freeing: AtomicU32,
     /// Handles, charges and the process itself until its teardown is done.
     pub refs: AtomicU32,
@@ -164,6 +164,12 @@ impl Process {
     pub fn uncharge(&self, pages: u64) {
         let was = self.pages.fetch_sub(pages, Ordering::Relaxed);
         debug_assert!(was >= pages, "more pages taken off than were charged");
+    }
+
+    /// Whether an object on its account is being freed. What is free by the time of this load is off its account after it.
+    #[must_use]
+    pub fn is_freeing(&self) -> bool {
+        self.freeing.load(Ordering::Acquire) != 0
     }
 
     /// Counts one more object of a kind, if it has fewer than `most`.

@@ -206,7 +206,7 @@ pub struct Thread {
     pub filling: AtomicU64,
     /// Where a restarted search goes on; only the thread itself uses it.
     pub cursor: AtomicU64,
-    /// Epoch an unmapping thread waits for.
+    /// Epoch that an unmapping thread waits for, or one that looks for frames in a row.
     pub awaited_epoch: AtomicU64,
     /// CPUs that have to pass it.
     pub awaited_cpus: AtomicU64,

@@ -317,6 +317,34 @@ fn nothing_outlives_the_first_program() {
     sim.issue(sim.root, Syscall::process_exit, &[3]);
 }
 
+/// A slot that only waits for its grace period is not one that there is not.
+#[test]
+fn slots_on_their_way_back_are_waited_for() {
+    let mut sim = Sim::new(2);
+    let root = sim.root;
+    let ended = sim.make(root, Syscall::notification_create, &[]);
+    let create = [raw(sim.system), 8, 0, raw(ended), 1];
+    for _ in 0..3 {
+        let mut made = Vec::new();
+        let full = loop {
+            match sim.issue(root, Syscall::process_create, &create) {
+                Outcome::Returned(Ok([process, ..])) => made.push(handle(process)),
+                full => break full,
+            }
+        };
+        assert_eq!(full.error(), Error::OutOfMemory);
+        assert_eq!(made.len(), crate::sim::build::PROCESSES - 1);
+        for process in made {
+            // Nothing that this causes is delivered: the other CPU holds everything up.
+            sim.step(root, Syscall::process_kill, &[raw(process), 0])
+                .results();
+            sim.step(root, Syscall::handle_close, &[raw(process)])
+                .results();
+        }
+    }
+    sim.tear_down();
+}
+
 /// The slot is free only when no CPU can look at what was in it, and process ids do not come again.
 #[test]
 fn ids_are_never_used_again() {
