@@ -51,8 +51,18 @@ impl<H: Hardware> Kernel<H> {
             .into());
         }
         // At most SERVERS_MAX threads can wait here.
-        while let Some(id) = queues.receivers.pop(&self.pools.threads) {
+        while let Some(id) = queues.receivers.first() {
             let server = self.thread(id);
+            // A message that a server cannot take is no reason to wake it.
+            if tag.handles() != 0
+                && let Err(stop) =
+                    self.make_room(cpu, self.process_of(server), tag.handles() as u32)
+            {
+                drop(queues);
+                self.restore(cpu, caller.thread, transit);
+                return Err(stop);
+            }
+            queues.receivers.remove(&self.pools.threads, id);
             let seen = server.status();
             if seen.state() == State::Receiving && server.claim(seen) {
                 drop(queues);
@@ -106,7 +116,7 @@ impl<H: Hardware> Kernel<H> {
     ) -> Result<(), Stop> {
         let (cpu, client, server) = (caller.cpu, caller.thread, self.thread(server_id));
         if let Err(error) = self.transfer(cpu, client, server, tag, transit) {
-            // The server's table is full: both sides are told.
+            // Something else took the room that was made in the server's table: both sides are told.
             self.finish(cpu, server_id, Err(error));
             return Err(error.into());
         }
