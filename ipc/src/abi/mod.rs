@@ -22,6 +22,9 @@ pub use syscall::Syscall;
 /// the startup page, before it does anything else.
 pub const ABI_VERSION: u32 = 1;
 
+/// Instead of an interrupt line: one that a device signals by a message (MSI, MSI-X).
+pub const BY_MESSAGE: u64 = u64::MAX;
+
 /// A deadline that never comes. Deadlines are absolute nanoseconds since boot.
 pub const NEVER: u64 = u64::MAX;
 

@@ -49,7 +49,7 @@ macro_rules! for_each_syscall {
             33 thread_set(thread: Handle, priority: u64, cpu: u64) -> () "sets priority (0 to 31, at most the caller's own) and CPU (`u64::MAX`: any); thread 0 is the caller";
             34 thread_exit() -> () "ends the calling thread; the last one ends the process; does not return";
             35 thread_info(thread: Handle) -> (tid: u64, state: u64, cpu_ns: u64) "says a thread's id, state and time";
-            36 interrupt_create(system: Handle, line: u64, notification: Handle, bits: u64) -> (interrupt: Handle) "takes an interrupt line; each interrupt masks it and signals the bits";
+            36 interrupt_create(system: Handle, line: u64, notification: Handle, bits: u64) -> (interrupt: Handle, address: u64, data: u64) "takes an interrupt line; each interrupt masks it and signals the bits; line `BY_MESSAGE` takes a free one, which a device signals by writing the data to the address";
             37 interrupt_ack(interrupt: Handle) -> () "unmasks the line";
             38 ports_create(system: Handle, first: u64, count: u64) -> (ports: Handle) "makes a handle to I/O ports";
             39 port_read(ports: Handle, offset: u64, bytes: u64) -> (value: u64) "reads 1, 2 or 4 bytes";

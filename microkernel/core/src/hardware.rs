@@ -64,7 +64,9 @@ pub trait Hardware: PhysMemory {
     fn unmask(&self, line: u32);
     /// Whether no part of a range of addresses is RAM of any kind, or registers that are the kernel's own. Bounded.
     fn is_device(&self, range: Range) -> bool;
-    /// Interrupt lines there are.
+    /// What a device writes to signal a line from [`lines`](Self::lines) on: an address, and the data.
+    fn message(&self, line: u32) -> (u64, u64);
+    /// Interrupt lines there are that devices are wired to; those from here on are signalled by messages.
     fn lines(&self) -> u32;
 
     /// Reads an I/O port, 1, 2 or 4 bytes wide.

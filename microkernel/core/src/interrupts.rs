@@ -36,6 +36,12 @@ impl Lines {
     pub(crate) fn place(&mut self, line: u32) -> Option<&mut Option<Line>> {
         self.0.get_mut(line as usize)
     }
+    /// The first line from this one on that nobody has taken.
+    pub(crate) fn free(&self, from: u32) -> Option<u32> {
+        (from..)
+            .zip(self.0.iter().skip(from as usize))
+            .find_map(|(line, taken)| taken.is_none().then_some(line))
+    }
 }
 
 impl Default for Lines {

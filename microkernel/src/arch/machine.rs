@@ -10,7 +10,7 @@ use heapless::Vec;
 use ipc::abi::exit::{CrashReport, ExitReason};
 use kcore::apic::edge::{EdgeLines, LetGo};
 use kcore::apic::io::IoApic;
-use kcore::apic::local::{LocalApic, TimerMode};
+use kcore::apic::local::{self, LocalApic, TimerMode};
 use kcore::apic::timer::Due;
 use kcore::apic::vector;
 use kcore::base::addr::{Frame, Nanos, PhysAddr, Tsc};
@@ -124,15 +124,24 @@ impl Machine {
 
     /// Whether an interrupt that came in on a line is to be delivered now.
     pub fn delivers(&self, line: u32) -> bool {
-        self.madt.wiring(line).level || self.edges.came(line)
+        !self.is_edge(line) || self.edges.came(line)
+    }
+
+    /// Whether a line signals by edge, as one does that is signalled by messages.
+    fn is_edge(&self, line: u32) -> bool {
+        line >= self.lines || !self.madt.wiring(line).level
+    }
+
+    /// The APIC id of the CPU that runs this, for what has 8 bits for it: else the boot CPU's, which is one.
+    fn destination() -> u8 {
+        let id = |cpu: &PerCpu| cpu.apic_id.load(Ordering::Relaxed).try_into().ok();
+        let boot = || PerCpu::of(super::start::BOOT_CPU).and_then(id);
+        id(PerCpu::current()).or_else(boot).unwrap_or(0)
     }
 
     /// Routes a line to the CPU that runs this, and unmasks it.
     fn route(&self, line: u32) {
-        let id = |cpu: &PerCpu| cpu.apic_id.load(Ordering::Relaxed).try_into().ok();
-        // An I/O APIC reaches ids of 8 bits; the boot CPU's is one.
-        let boot = || PerCpu::of(super::start::BOOT_CPU).and_then(id);
-        let to = id(PerCpu::current()).or_else(boot).unwrap_or(0);
+        let to = Self::destination();
         let vector = vector::LINES + line as u8;
         for io in self.io.lock().iter().filter(|io| io.serves(line)) {
             io.unmask(line, self.madt.wiring(line), vector, to);
@@ -237,7 +246,7 @@ impl Hardware for Machine {
     }
 
     fn mask(&self, line: u32) {
-        if !self.madt.wiring(line).level {
+        if self.is_edge(line) {
             self.edges.hold(line);
             return;
         }
@@ -246,11 +255,7 @@ impl Hardware for Machine {
         }
     }
     fn unmask(&self, line: u32) {
-        if line >= self.lines {
-            return;
-        }
-        let edge = !self.madt.wiring(line).level;
-        match if edge {
+        match if self.is_edge(line) {
             self.edges.let_go(line)
         } else {
             LetGo::Unmask
@@ -266,6 +271,9 @@ impl Hardware for Machine {
     fn is_device(&self, range: Range) -> bool {
         let taken = self.ram.overlaps(range);
         !taken && !self.madt.controllers().any(|page| page.overlaps(range))
+    }
+    fn message(&self, line: u32) -> (u64, u64) {
+        local::message(Self::destination(), vector::LINES + line as u8)
     }
     fn lines(&self) -> u32 {
         self.lines

@@ -208,7 +208,7 @@ impl Machine for Kernel {
     ) -> Result<OwnedHandle, Error> {
         let bits = 1_u64.checked_shl(bit).ok_or(Error::LimitReached)?;
         syscall::interrupt_create(self.system, line.into(), notification.raw(), bits)
-            .map(OwnedHandle::new)
+            .map(|(interrupt, ..)| OwnedHandle::new(interrupt))
     }
 
     fn ports(&mut self, first: u16, count: u16) -> Result<OwnedHandle, Error> {

@@ -226,6 +226,13 @@ pub enum TimerMode {
     Deadline,
 }
 
+/// What a device writes to interrupt the CPU with this APIC id: an address, and the data. The interrupt is an edge, of fixed delivery to
+/// one CPU (Intel SDM volume 3, "Message Signalled Interrupts").
+#[must_use]
+pub const fn message(apic_id: u8, vector: u8) -> (u64, u64) {
+    (0xfee0_0000 | (apic_id as u64) << 12, vector as u64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -321,6 +328,12 @@ mod tests {
                 ..Fake::default()
             })
         })
+    }
+
+    #[test]
+    fn a_message_names_the_cpu_and_the_vector() {
+        assert_eq!(message(0, 0x48), (0xfee0_0000, 0x48));
+        assert_eq!(message(0xab, vector::LINES), (0xfeea_b000, 0x30));
     }
 
     #[test]

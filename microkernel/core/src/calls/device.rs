@@ -6,7 +6,7 @@ use crate::hardware::Hardware;
 use crate::interrupts::Line;
 use crate::kernel::Kernel;
 use crate::object::Object;
-use ipc::abi::{Error, Handle, Rights};
+use ipc::abi::{BY_MESSAGE, Error, Handle, Rights};
 
 impl<H: Hardware> Kernel<H> {
     pub(super) fn interrupt_create(
@@ -16,19 +16,28 @@ impl<H: Hardware> Kernel<H> {
         line: u64,
         notification: Handle,
         bits: u64,
-    ) -> Result<(Handle,), Stop> {
+    ) -> Result<(Handle, u64, u64), Stop> {
         self.system(caller, system, Rights::DEVICES)?;
         let cpu = caller.cpu;
-        let line = u32::try_from(line)
-            .ok()
-            .filter(|&line| line < self.hw.lines())
-            .ok_or(Error::BadArgument)?;
+        let wired = match line {
+            BY_MESSAGE => None,
+            line => Some(
+                u32::try_from(line)
+                    .ok()
+                    .filter(|&line| line < self.hw.lines())
+                    .ok_or(Error::BadArgument)?,
+            ),
+        };
         let hold = self.hold(caller, notification, Rights::SIGNAL)?;
         let Object::Notification(reference) = hold.object() else {
             return Err(Error::WrongType.into());
         };
-        {
+        let line = {
             let mut lines = self.lines.lock(&cpu.token);
+            let line = match wired {
+                Some(line) => line,
+                None => lines.free(self.hw.lines()).ok_or(Error::LimitReached)?,
+            };
             let place = lines.place(line).ok_or(Error::BadArgument)?;
             if place.is_some() {
                 return Err(Error::Busy.into());
@@ -38,7 +47,8 @@ impl<H: Hardware> Kernel<H> {
                 bits,
                 handles: 1,
             });
-        }
+            line
+        };
         self.retain(
             cpu,
             &Grant {
@@ -54,7 +64,11 @@ impl<H: Hardware> Kernel<H> {
         match self.insert(cpu, caller.process, grant) {
             Ok(handle) => {
                 self.hw.unmask(line);
-                Ok((handle,))
+                let (address, data) = match wired {
+                    Some(_) => (0, 0),
+                    None => self.hw.message(line),
+                };
+                Ok((handle, address, data))
             }
             Err(stop) => {
                 self.release(cpu, &grant);

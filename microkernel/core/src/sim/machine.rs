@@ -27,6 +27,10 @@ pub const CONTROLLER: Range = Range {
 const CPUS: usize = 8;
 /// Interrupt lines of the machine.
 pub const LINES: u32 = 24;
+/// A line's bit in a word; none if it has too high a number.
+fn line_bit(line: u32) -> u64 {
+    1_u64.checked_shl(line).unwrap_or(0)
+}
 /// What an absent port reads.
 const NO_PORT: u32 = 0xffff_ffff;
 
@@ -286,10 +290,10 @@ impl Hardware for Machine {
         self.come_to(Point::Switch);
     }
     fn mask(&self, line: u32) {
-        self.unmasked.fetch_and(!(1 << line), SeqCst);
+        self.unmasked.fetch_and(!line_bit(line), SeqCst);
     }
     fn unmask(&self, line: u32) {
-        self.unmasked.fetch_or(1 << line, SeqCst);
+        self.unmasked.fetch_or(line_bit(line), SeqCst);
     }
     fn is_device(&self, range: Range) -> bool {
         let ram = |address: u64| self.is_ram(PhysAddr(address).frame());
@@ -298,6 +302,9 @@ impl Hardware for Machine {
                 .step_by(4096)
                 .take(1 << 16)
                 .any(ram)
+    }
+    fn message(&self, line: u32) -> (u64, u64) {
+        (CONTROLLER.start, line.into())
     }
     fn lines(&self) -> u32 {
         LINES

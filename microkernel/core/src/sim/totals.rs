@@ -93,7 +93,7 @@ impl Sim {
             expect(Count::Memory(slot), &memory.refs);
         }
         let mut lines = self.kernel.lines.lock(token);
-        for line in 0..super::machine::LINES {
+        for line in 0..ipc::abi::layout::INTERRUPTS {
             let handles = lines
                 .place(line)
                 .and_then(|place| *place)
@@ -146,7 +146,7 @@ impl Sim {
             .iter()
             .copied()
             .collect();
-        for line in 0..super::machine::LINES {
+        for line in 0..ipc::abi::layout::INTERRUPTS {
             let taken = kernel
                 .lines
                 .lock(token)

@@ -1,8 +1,10 @@
 //! Authority is a handle: no call does anything without the right one.
 
 use super::*;
+use crate::sim::machine::LINES;
 use crate::sim::run::Entry;
-use ipc::abi::ObjectType;
+use ipc::abi::layout::INTERRUPTS;
+use ipc::abi::{BY_MESSAGE, ObjectType};
 
 /// What the handle arguments of a call must be, by their names in the table.
 fn kind(name: &str, what: Syscall) -> Option<ObjectType> {
@@ -189,6 +191,40 @@ fn an_interrupt_line_belongs_to_its_handles() {
     let beyond = [raw(sim.system), 24, raw(bits), 1];
     let beyond = sim.issue(root, Syscall::interrupt_create, &beyond);
     assert_eq!(beyond.error(), Error::BadArgument);
+    sim.tear_down();
+}
+
+/// A line that is signalled by messages is a free one that no device is wired to, and is held like any other.
+#[test]
+fn an_interrupt_by_message_has_a_line_of_its_own() {
+    let mut sim = Sim::new(2);
+    let root = sim.root;
+    let bits = sim.make(root, Syscall::notification_create, &[]);
+    let create = [raw(sim.system), BY_MESSAGE, raw(bits), 2];
+    let mut taken = Vec::new();
+    for line in LINES..INTERRUPTS {
+        let made = sim.issue(root, Syscall::interrupt_create, &create);
+        let [handle, address, data] = made.results();
+        assert_eq!((address, data), (0xfee0_0000, line.into()));
+        taken.push(handle);
+    }
+    let more = sim.issue(root, Syscall::interrupt_create, &create);
+    assert_eq!(more.error(), Error::LimitReached);
+    sim.enter(1, Entry::Line(LINES + 3));
+    assert!(!sim.machine.is_unmasked(LINES + 3) && sim.machine.is_unmasked(LINES + 2));
+    assert_eq!(
+        sim.issue(root, Syscall::wait, &[raw(bits), 0]).results()[0],
+        2
+    );
+    sim.issue(root, Syscall::interrupt_ack, &[taken[3]])
+        .results();
+    assert!(sim.machine.is_unmasked(LINES + 3));
+    sim.issue(root, Syscall::handle_close, &[taken[5]])
+        .results();
+    let again = sim
+        .issue(root, Syscall::interrupt_create, &create)
+        .results();
+    assert_eq!(again[2], u64::from(LINES) + 5);
     sim.tear_down();
 }
 
