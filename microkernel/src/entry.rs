@@ -84,7 +84,7 @@ pub fn interrupt(cpu: &PerCpu, which: u8, interrupted: &Interrupted) {
         }
         _ => {
             let errors = machine.local.errors();
-            crate::log::detail(format_args!("local APIC error {errors:#x}, vector {which}"));
+            crate::log::keep(format_args!("local APIC error {errors:#x}, vector {which}"));
             machine.local.end_of_interrupt();
         }
     }

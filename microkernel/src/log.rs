@@ -75,7 +75,8 @@ pub fn show_tail() {
     }
 }
 
-fn keep(text: Arguments<'_>) {
+/// For `dmesg` alone: the serial line is a program's by now, and slow.
+pub fn keep(text: Arguments<'_>) {
     let Some(log) = LOG.get() else { return };
     // The token of the CPU that runs this: the lock of the log is the innermost, so that nothing else is held by it.
     let cpu = Cpu::new(PerCpu::try_current().map_or(CpuId(0), |cpu| cpu.id));
