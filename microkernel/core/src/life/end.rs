@@ -167,6 +167,10 @@ impl<H: Hardware> Kernel<H> {
         let Some(next) = next else {
             return Progress::Wait;
         };
+        if next == Teardown::Done {
+            // Before anybody hears of the end, who may want it for the next process.
+            self.return_quota(process);
+        }
         let watcher = {
             let mut life = process.life.lock(&cpu.token);
             life.teardown = next;

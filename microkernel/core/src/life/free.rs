@@ -4,6 +4,7 @@ use crate::base::pool::Ref;
 use crate::hardware::Hardware;
 use crate::kernel::{CpuState, Kernel};
 use crate::mem::grace::Epoch;
+use crate::object::Process;
 use crate::object::memory::Backing;
 use crate::object::process::Counted;
 use crate::space::Account;
@@ -15,7 +16,18 @@ use ipc::abi::Error;
 const STEP: usize = 32;
 
 impl<H: Hardware> Kernel<H> {
-    /// Frees the slot of an ended process, once no sample can look at it, and gives its quota back.
+    /// Gives the parent of a process that has ended back what nobody uses of its quota. Nothing is charged to it any more: who saw it
+    /// alive has left the kernel since, or its page tables would still wait.
+    pub(crate) fn return_quota(&self, process: &Process) {
+        let used = process.pages.load(Relaxed);
+        let quota = process.quota.swap(used, Relaxed);
+        let parent = process.parent.load(Relaxed);
+        if parent != u32::MAX {
+            self.process(parent).uncharge(quota - used);
+        }
+    }
+
+    /// Frees the slot of an ended process, once no sample can look at it, and gives back the rest of its quota.
     pub(crate) fn free_slot_step(&self, cpu: &CpuState, slot: u32) -> Progress {
         let process = self.process(slot);
         let mut life = process.life.lock(&cpu.token);
@@ -32,12 +44,12 @@ impl<H: Hardware> Kernel<H> {
             self.hurry(cpu, epoch);
             return Progress::Wait;
         }
-        let (parent, quota) = (process.parent.load(Relaxed), process.quota.load(Relaxed));
+        self.return_quota(process);
+        let parent = process.parent.load(Relaxed);
         if let Some(reference) = self.pools.processes.reference(slot) {
             self.pools.processes.give(&cpu.token, reference);
         }
         if parent != u32::MAX {
-            self.process(parent).uncharge(quota);
             self.release_process(&cpu.token, parent);
         }
         Progress::Done

@@ -88,7 +88,7 @@ pub struct Process {
     pub active: AtomicU64,
     /// Pages charged to it.
     pub pages: AtomicU64,
-    /// Pages it may be charged.
+    /// Pages it may be charged. Once it has ended, those it still is.
     pub quota: AtomicU64,
     /// Pool slot of the process its quota came from.
     pub parent: AtomicU32,

@@ -226,14 +226,59 @@ fn a_quota_is_the_parents_and_comes_back() {
     sim.issue(root, Syscall::process_kill, &[raw(program.handle), 0])
         .results();
     await_end(&mut sim, program);
-    assert_eq!(
-        first.pages.load(Relaxed),
-        before + 100,
-        "until nobody asks any more"
-    );
+    assert_eq!(first.pages.load(Relaxed), before, "when the end is told");
     sim.close(root, program.handle);
     sim.ticks(3);
     assert_eq!(first.pages.load(Relaxed), before);
+    sim.tear_down();
+}
+
+/// All but what others keep of it: that comes back when they let go.
+#[test]
+fn what_others_hold_keeps_its_part_of_a_quota() {
+    let mut sim = Sim::new(2);
+    let root = sim.root;
+    let first = sim.kernel.process_of(sim.thread(root));
+    let before = first.pages.load(Relaxed);
+    let program = sim.program(100);
+    let kept = [raw(program.handle), 10, 0];
+    let kept = sim.make(root, Syscall::memory_create, &kept);
+    sim.issue(root, Syscall::process_kill, &[raw(program.handle), 0])
+        .results();
+    while !told(&mut sim, program) {
+        sim.ticks(1);
+    }
+    // With the node of its list.
+    assert_eq!(first.pages.load(Relaxed), before + 11);
+    sim.close(root, program.handle);
+    sim.ticks(3);
+    assert_eq!(first.pages.load(Relaxed), before + 11);
+    sim.close(root, kept);
+    sim.ticks(6);
+    assert_eq!(first.pages.load(Relaxed), before);
+    sim.tear_down();
+}
+
+/// Who hears of an end can start the next at once, with the same quota.
+#[test]
+fn the_next_can_start_when_the_end_is_told() {
+    let mut sim = Sim::new(2);
+    let root = sim.root;
+    for _ in 0..4 {
+        let (program, user) = sim.alone(400);
+        sim.issue(user, Syscall::process_exit, &[0]);
+        while status(&mut sim, program).reclaimed == 0 {
+            sim.ticks(1);
+        }
+        let next = [raw(sim.system), 400, 0, raw(program.ended), 1];
+        let next = sim.make(root, Syscall::process_create, &next);
+        sim.issue(root, Syscall::process_kill, &[raw(next), 0])
+            .results();
+        for closed in [next, program.handle, program.ended] {
+            sim.close(root, closed);
+        }
+        sim.ticks(6);
+    }
     sim.tear_down();
 }
 
