@@ -83,11 +83,12 @@ impl<'a> Catalog<'a> {
         }
     }
 
-    /// The image of a file, by the last part of its path.
+    /// The image of a program's file, by the last part of its path. The kernel is none, whatever a program is called.
     #[must_use]
     pub fn find(&self, file: &str) -> Option<ImageId> {
         let name = base_name(file);
-        let index = self.entries.iter().position(|entry| entry.name == name)?;
+        let programs = self.entries.iter().enumerate().skip(1);
+        let (index, _) = programs.into_iter().find(|(_, entry)| entry.name == name)?;
         u16::try_from(index).ok().map(ImageId)
     }
 

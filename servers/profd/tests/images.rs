@@ -3,7 +3,7 @@
 mod support;
 
 use profd::atlas::{Atlas, Space};
-use profd::catalog::{Catalog, Content};
+use profd::catalog::{Catalog, Content, ImageId};
 use profd::image::{Image, ImageError};
 use profd::process::Processes;
 use profd::symbols::Symbols;
@@ -113,6 +113,19 @@ fn a_process_of_another_build_has_no_symbols() {
     );
     assert!(atlas.function(place(3)).is_some());
     assert_eq!(atlas.image_of(4), Err(ImageError::Missing));
+}
+
+#[test]
+fn a_program_called_kernel_is_not_the_kernel() {
+    let file = Elf::new([("main", 0x1000, 0x10)]).build();
+    let kernel = Elf::new([("idle", 0xffff_ffff_8000_0000, 0x10)]).build();
+    let mut catalog = Catalog::new(Some(Content::Bytes(&kernel)));
+    assert_eq!(catalog.find("bin/kernel"), None);
+    catalog.add("bin/kernel", Content::Bytes(&file));
+    let program = catalog.find("kernel").expect("it was added");
+    assert_ne!(program, ImageId::KERNEL);
+    let image = catalog.image(program).expect("it is whole");
+    assert!(image.symbols.find(0x1000).is_some());
 }
 
 #[test]
