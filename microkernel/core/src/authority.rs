@@ -8,7 +8,7 @@ use crate::hardware::Hardware;
 use crate::kernel::{CpuState, Kernel};
 use crate::object::process::Counted;
 use crate::object::thread::State;
-use crate::object::{Badge, Endpoint, Object, Process};
+use crate::object::{Badge, Endpoint, Object, Process, ThreadId};
 use crate::work::Item;
 use core::sync::atomic::{AtomicU32, Ordering::AcqRel, Ordering::Relaxed, Ordering::Release};
 use ipc::abi::{Delivery, Error, Handle, Rights};
@@ -124,11 +124,10 @@ impl<H: Hardware> Kernel<H> {
     /// count is not zero.
     pub(crate) fn retain(&self, cpu: &CpuState, grant: &Grant) {
         let count = match grant.object {
-            Object::Process(reference) => self
-                .pools
-                .processes
-                .get(reference)
-                .map(|object| &object.refs),
+            Object::Process(reference) => self.pools.processes.get(reference).map(|object| {
+                object.names.fetch_add(1, Relaxed);
+                &object.refs
+            }),
             Object::Thread(reference) => {
                 self.pools.threads.get(reference).map(|object| &object.refs)
             }
@@ -165,12 +164,14 @@ impl<H: Hardware> Kernel<H> {
     /// Gives back one counted handle or hold; the last one frees the object, or has deferred work free it.
     pub(crate) fn release(&self, cpu: &CpuState, grant: &Grant) {
         match grant.object {
-            Object::Process(reference) => self.release_process(&cpu.token, reference.index()),
-            Object::Thread(reference) => {
-                if last(&self.thread(crate::object::ThreadId(reference.index())).refs) {
-                    self.work.push(&cpu.token, Item::Thread(reference.index()));
+            Object::Process(reference) => {
+                let slot = reference.index();
+                if last(&self.process(slot).names) {
+                    self.end_unreachable(cpu, slot);
                 }
+                self.release_process(&cpu.token, slot);
             }
+            Object::Thread(reference) => self.release_thread(cpu, ThreadId(reference.index())),
             Object::Endpoint(reference, badge) => {
                 self.release_endpoint(cpu, reference, badge, grant.rights)
             }
@@ -189,6 +190,18 @@ impl<H: Hardware> Kernel<H> {
                 self.fail_call(cpu, (thread, sequence), Error::PeerDied)
             }
             Object::Ports { .. } | Object::Profiler | Object::System => {}
+        }
+    }
+
+    /// Gives back a thread; its slot is free with the last. One that is held can be started by nobody when only its process's list
+    /// names it.
+    fn release_thread(&self, cpu: &CpuState, id: ThreadId) {
+        let thread = self.thread(id);
+        let slot = thread.process.load(Relaxed);
+        match thread.refs.fetch_sub(1, AcqRel) {
+            1 => self.work.push(&cpu.token, Item::Thread(id.0)),
+            2 if thread.status().state() == State::Held => self.end_unreachable(cpu, slot),
+            was => debug_assert!(was != 0, "a count went below zero"),
         }
     }
 

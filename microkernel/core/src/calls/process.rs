@@ -43,12 +43,12 @@ impl<H: Hardware> Kernel<H> {
         };
         self.retain(caller.cpu, &watched);
         self.watch(caller.cpu, process, (notified, bits));
-        process.refs.fetch_add(1, Relaxed);
         let rights = Rights::MANAGE | Rights::INSPECT | Rights::DUPLICATE | Rights::TRANSFER;
         let grant = Grant {
             object: Object::Process(reference),
             rights,
         };
+        self.retain(caller.cpu, &grant);
         match self.insert(caller.cpu, caller.process, grant) {
             Ok(handle) => Ok((handle,)),
             Err(stop) => {
@@ -57,7 +57,6 @@ impl<H: Hardware> Kernel<H> {
                 if watcher.is_some() {
                     self.release(caller.cpu, &watched);
                 }
-                self.begin_death(caller.cpu, reference.index(), ExitReason::Killed, 0, None);
                 self.release(caller.cpu, &grant);
                 Err(stop)
             }

@@ -120,6 +120,7 @@ impl<H: Hardware> Kernel<H> {
             life.teardown = Teardown::Alive;
         }
         process.refs.store(1, Relaxed);
+        process.names.store(0, Relaxed);
         process.root.store(root.0, Release);
         process.dead.store(false, Release);
         Ok(reference)

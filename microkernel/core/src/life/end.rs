@@ -7,7 +7,7 @@ use crate::kernel::{CpuState, Kernel};
 use crate::mem::paging::Tables;
 use crate::object::process::{Counted, Teardown};
 use crate::object::thread::{State, ThreadId};
-use crate::object::{Object, Process};
+use crate::object::{Object, Process, Thread};
 use crate::space::Account;
 use crate::work::{Item, Progress};
 use core::sync::atomic::{
@@ -55,6 +55,27 @@ impl<H: Hardware> Kernel<H> {
         // A CPU that is just coming to run it says so before it looks whether it has ended.
         self.kick_all(cpu, process.active.load(SeqCst));
         self.work.push(&cpu.token, Item::Process(slot));
+    }
+
+    /// Ends a process that nothing can reach any more: no handle names it, and none of its threads has been started or can be.
+    pub(crate) fn end_unreachable(&self, cpu: &CpuState, slot: u32) {
+        let process = self.process(slot);
+        let reachable = {
+            // The last handle to it and the last to its thread may go at once: who comes second here sees that both are gone.
+            let life = process.life.lock(&cpu.token);
+            let mut threads = core::iter::successors(ThreadId::from_word(life.threads), |&id| {
+                ThreadId::from_word(self.thread(id).sibling.load(Relaxed))
+            });
+            let reaches = |thread: &Thread| {
+                thread.status().state() != State::Held || thread.refs.load(Relaxed) > 1
+            };
+            life.teardown != Teardown::Alive
+                || process.names.load(Relaxed) != 0
+                || threads.any(|id| reaches(self.thread(id)))
+        };
+        if !reachable {
+            self.begin_death(cpu, slot, ExitReason::Killed, 0, None);
+        }
     }
 
     /// Ends a thread that the caller owns and that is in no queue; with its last thread a process ends.

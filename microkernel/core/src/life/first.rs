@@ -15,7 +15,6 @@ use crate::mem::page::{Access, Pages};
 use crate::object::memory::Backing;
 use crate::object::{Memory, Object, ThreadId};
 use crate::space::{Account, Mapping};
-use core::sync::atomic::Ordering::Relaxed;
 use ipc::abi::layout::{NAME_MAX, PAGE_SIZE, USER_END};
 use ipc::abi::startup::{
     CONTROL_OFFSET, ControlBlock, IPC_BUFFER, STACK_BASE, STARTUP_PAGE, Startup, StartupError,
@@ -136,7 +135,6 @@ impl<H: Hardware> Kernel<H> {
             | Rights::DUPLICATE
             | Rights::TRANSFER;
         let own = Rights::MANAGE | Rights::INSPECT | Rights::DUPLICATE | Rights::TRANSFER;
-        self.process(slot).refs.fetch_add(1, Relaxed);
         let grants = [
             (names::SYSTEM, Object::System, system),
             (
@@ -154,10 +152,12 @@ impl<H: Hardware> Kernel<H> {
         ];
         let mut handles = [("", Handle::NONE); 5];
         for (place, (name, object, rights)) in handles.iter_mut().zip(grants) {
-            *place = (
-                name,
-                self.insert(cpu, self.process(slot), Grant { object, rights })?,
-            );
+            let grant = Grant { object, rights };
+            // The others were counted when they were made.
+            if object == Object::Process(process) {
+                self.retain(cpu, &grant);
+            }
+            *place = (name, self.insert(cpu, self.process(slot), grant)?);
         }
         let startup = Startup {
             name: NAME,

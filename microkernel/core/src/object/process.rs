@@ -100,6 +100,8 @@ pub struct Process {
     pub freeing: AtomicU32,
     /// Handles, charges and the process itself until its teardown is done.
     pub refs: AtomicU32,
+    /// Handles and holds alone, each of which is in `refs` too.
+    pub names: AtomicU32,
 }
 
 impl Process {
@@ -131,6 +133,7 @@ impl Process {
             cpu_ticks: AtomicU64::new(0),
             freeing: AtomicU32::new(0),
             refs: AtomicU32::new(0),
+            names: AtomicU32::new(0),
         }
     }
 

@@ -160,9 +160,11 @@ impl Sim {
             .create_thread(cpu, slot, start, 31, (buffer, frame.start().0))
             .unwrap();
         let process_state = kernel.process(slot);
-        process_state.refs.fetch_add(1, Relaxed);
         let put = |object, rights| {
             let grant = Grant { object, rights };
+            if object == Object::Process(process) {
+                kernel.retain(cpu, &grant);
+            }
             kernel.insert(cpu, process_state, grant).unwrap()
         };
         let system = put(Object::System, Rights::all() - Rights::MANAGE);

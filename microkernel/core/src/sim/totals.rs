@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Count {
     Process(u32),
+    Names(u32),
     Thread(u32),
     Endpoint(u32),
     Receivers(u32),
@@ -38,6 +39,7 @@ fn used<T>(pool: &Pool<T>) -> impl Iterator<Item = (u32, &'static T)> + '_ {
 impl Sim {
     pub(super) fn check_totals(&self) {
         self.check_counts();
+        self.check_reach();
         self.check_frames();
     }
 
@@ -46,7 +48,10 @@ impl Sim {
         let mut counts = Counts::new();
         for (_, grant) in self.grants() {
             match grant.object {
-                Object::Process(reference) => add(&mut counts, Count::Process(reference.index())),
+                Object::Process(reference) => {
+                    add(&mut counts, Count::Process(reference.index()));
+                    add(&mut counts, Count::Names(reference.index()));
+                }
                 Object::Thread(reference) => add(&mut counts, Count::Thread(reference.index())),
                 Object::Endpoint(reference, badge) => {
                     assert!(pools.endpoints.get(reference).is_some());
@@ -75,6 +80,7 @@ impl Sim {
         };
         for (slot, process) in used(&pools.processes) {
             expect(Count::Process(slot), &process.refs);
+            expect(Count::Names(slot), &process.names);
         }
         for (slot, thread) in used(&pools.threads) {
             expect(Count::Thread(slot), &thread.refs);
@@ -197,6 +203,25 @@ impl Sim {
             chunks,
             "pieces of handle tables"
         );
+    }
+
+    /// Each process that lives has a handle to it, or a thread that has been started or that a handle can start.
+    fn check_reach(&self) {
+        let pools = &self.kernel.pools;
+        let reaches = |slot: u32| {
+            used(&pools.threads).any(|(_, thread)| {
+                let (state, refs) = (thread.status().state(), thread.refs.load(Relaxed));
+                let stays = state != State::Dead && (state != State::Held || refs > 1);
+                stays && thread.process.load(Relaxed) == slot
+            })
+        };
+        for (slot, process) in used(&pools.processes) {
+            let named = process.names.load(Relaxed) != 0;
+            assert!(
+                process.is_dead() || named || reaches(slot),
+                "process {slot}"
+            );
+        }
     }
 
     /// Free, waiting or charged: a frame is one of these; and no process is charged more than it may be.

@@ -3,6 +3,7 @@
 use super::*;
 use crate::base::regs::Reg;
 use crate::hardware::PhysMemory;
+use crate::object::Object;
 use crate::sim::run::Entry;
 use ipc::abi::exit::{BacktraceEnd, ExitReason, FaultKind, ProcessStatus};
 use std::sync::atomic::Ordering::Relaxed;
@@ -329,15 +330,84 @@ fn a_child_outlives_its_parent() {
     let ended = sim.make(user, Syscall::notification_create, &[]);
     let made = [raw(system), 20, 0, raw(ended), 1];
     let child = sim.make(user, Syscall::process_create, &made);
-    let crate::object::Object::Process(reference) = sim.object(user, child) else {
+    let Object::Process(reference) = sim.object(user, child) else {
         panic!("no process");
     };
+    let buffer = sim.make(user, Syscall::memory_create, &[raw(child), 1, 0]);
+    let thread = [raw(child), 0x40_0000, 0, 0, 0, raw(buffer)];
+    let thread = sim.make(user, Syscall::thread_create, &thread);
+    sim.issue(user, Syscall::thread_start, &[raw(thread)])
+        .results();
     sim.issue(sim.root, Syscall::process_kill, &[raw(parent.handle), 0])
         .results();
     sim.ticks(10);
     assert!(told(&mut sim, parent));
     assert!(!sim.kernel.process(reference.index()).is_dead());
     sim.tear_down();
+}
+
+/// A process that nobody can do anything with any more goes by itself, and its maker hears of it.
+#[test]
+fn what_nothing_can_reach_ends() {
+    let mut sim = Sim::new(2);
+    let root = sim.root;
+    for threads in 0..3 {
+        for process_first in [true, false] {
+            let program = sim.program(60);
+            let process = program.handle;
+            let mut held: Vec<Handle> = (0..threads).map(|_| sim.held(program).1).collect();
+            held.insert(if process_first { 0 } else { threads }, process);
+            while let Some(handle) = held.pop() {
+                assert!(!told(&mut sim, program));
+                assert!(!sim.kernel.process(program.slot).is_dead());
+                sim.close(root, handle);
+            }
+            assert!(sim.kernel.process(program.slot).is_dead());
+            while !told(&mut sim, program) {
+                sim.ticks(1);
+            }
+            sim.close(root, program.ended);
+            sim.ticks(4);
+            assert_eq!(sim.totals(), sim.baseline);
+        }
+    }
+}
+
+/// One that can still be started stays, and one that runs needs nobody.
+#[test]
+fn what_can_be_started_or_runs_stays() {
+    let mut sim = Sim::new(2);
+    let root = sim.root;
+    let program = sim.program(60);
+    let (user, thread) = sim.held(program);
+    sim.close(root, program.handle);
+    sim.ticks(3);
+    sim.issue(root, Syscall::thread_start, &[raw(thread)])
+        .results();
+    sim.close(root, thread);
+    sim.ticks(3);
+    assert!(!sim.kernel.process(program.slot).is_dead());
+    sim.issue(user, Syscall::thread_exit, &[]);
+    assert_eq!(sim.outcome(user), Outcome::Ended);
+    sim.tear_down();
+}
+
+/// What was not started yet ends with who was about to.
+#[test]
+fn what_was_never_started_ends_with_its_maker() {
+    let mut sim = Sim::new(2);
+    let (parent, user) = sim.alone(100);
+    let rights = Rights::all() - Rights::MANAGE;
+    let system = sim.give(parent, sim.system, rights);
+    let ended = sim.make(user, Syscall::notification_create, &[]);
+    let made = [raw(system), 20, 0, raw(ended), 1];
+    sim.make(user, Syscall::process_create, &made);
+    sim.issue(user, Syscall::process_exit, &[0]);
+    for handle in [parent.handle, parent.ended] {
+        sim.close(sim.root, handle);
+    }
+    sim.ticks(8);
+    assert_eq!(sim.totals().0, sim.baseline.0);
 }
 
 #[test]
