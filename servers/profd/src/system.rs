@@ -166,6 +166,10 @@ impl Platform for Kernel {
 /// What init tells of processes.
 struct Events {
     init: Option<init::Client<Connection>>,
+    /// What init is to signal.
+    notification: Handle,
+    /// Init was told so.
+    subscribed: bool,
     /// Position of the next event.
     next: u64,
 }
@@ -174,17 +178,31 @@ impl Events {
     /// Asks init to signal the notification from now on; what happened before is fetched as well.
     fn subscribe(notification: Handle) -> Self {
         let connection = Connection::named("init").map(|init| init.timeout(INIT_TIMEOUT));
-        let mut init = connection.map(init::Client::new);
-        let told = handle::duplicate(notification, Rights::SIGNAL | Rights::TRANSFER)
-            .map(|signal| init.as_mut().map(|init| init.subscribe(&(), [signal])));
-        if !matches!(told, Ok(Some(Ok(())))) {
-            println!("init tells nothing: reports will have no program names");
+        let mut events = Self {
+            init: connection.map(init::Client::new),
+            notification,
+            subscribed: false,
+            next: 0,
+        };
+        events.try_to_subscribe();
+        if !events.subscribed {
+            println!("init tells nothing yet: reports have no program names until it does");
         }
-        Self { init, next: 0 }
+        events
+    }
+
+    fn try_to_subscribe(&mut self) {
+        let Some(init) = &mut self.init else { return };
+        let rights = Rights::SIGNAL | Rights::TRANSFER;
+        self.subscribed = handle::duplicate(self.notification, rights)
+            .is_ok_and(|signal| init.subscribe(&(), [signal]).is_ok());
     }
 
     /// Fetches every event since the last time.
     fn fetch(&mut self, mut sink: impl FnMut(&init::Event)) {
+        if !self.subscribed {
+            self.try_to_subscribe();
+        }
         let Some(init) = &mut self.init else { return };
         while let Ok(Some(event)) = init.next_event(&self.next) {
             self.next = event.position.saturating_add(1).max(self.next + 1);
