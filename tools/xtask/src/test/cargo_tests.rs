@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, Result, bail};
 use serde::Deserialize;
 
-use super::{Context, Outcome, Report};
+use super::{Context, Outcome, Report, succeed};
 
 /// Everything that runs on the host.
 ///
@@ -16,33 +16,28 @@ use super::{Context, Outcome, Report};
 pub fn host(context: &Context<'_>) -> Result<Report> {
     let mut cargo = context.workspace.cargo("test");
     cargo.arg("--workspace");
-    let mut report = run(context, cargo)?;
+    let mut report = run(context, cargo, |_| true)?;
     if context.wants("doctests") {
         let mut cargo = context.workspace.cargo("test");
         cargo.args(["--quiet", "--workspace", "--doc"]);
-        let output = cargo.output()?;
-        let text = || {
-            String::from_utf8_lossy(&[output.stdout.clone(), output.stderr.clone()].concat())
-                .into_owned()
-        };
-        report.outcomes.push(Outcome {
-            name: "doctests".into(),
-            failure: (!output.status.success()).then(text),
-        });
+        let outcome = Outcome::of("doctests", succeed(&mut cargo));
+        report.outcomes.push(outcome);
     }
     Ok(report)
 }
 
-/// The sample ring in every order that threads can run in. Loom replaces the atomics, so this is a build of its own.
+/// The protocols that have no lock, in every order that threads can run in: the modules `races`. Loom replaces the
+/// atomics, so this is a build of its own, in which no other test works.
 ///
 /// # Errors
 /// If it does not compile.
 pub fn loom(context: &Context<'_>) -> Result<Report> {
     let mut cargo = context.workspace.cargo("test");
-    cargo.args(["--release", "--package", "sample-ring", "--lib"]);
+    cargo.args(["--release", "--lib"]);
+    cargo.args(["--package", "sample-ring", "--package", "kcore"]);
     cargo.env("RUSTFLAGS", "--cfg loom");
     cargo.env("CARGO_TARGET_DIR", context.workspace.target.join("loom"));
-    run(context, cargo)
+    run(context, cargo, |test| test.contains("races::"))
 }
 
 /// One message of cargo about something it made.
@@ -64,8 +59,8 @@ struct Profile {
     test: bool,
 }
 
-/// Builds the test programs of a `cargo test` command, then runs those of their tests that are wanted.
-fn run(context: &Context<'_>, mut cargo: Command) -> Result<Report> {
+/// Builds the test programs of a `cargo test` command, then runs those of their tests that are the suite's and wanted.
+fn run(context: &Context<'_>, mut cargo: Command, is_of_suite: fn(&str) -> bool) -> Result<Report> {
     cargo.args(["--no-run", "--message-format=json-render-diagnostics"]);
     let output = cargo
         .stderr(Stdio::inherit())
@@ -87,19 +82,26 @@ fn run(context: &Context<'_>, mut cargo: Command) -> Result<Report> {
             continue;
         };
         let directory = manifest.parent().context("a manifest is in no directory")?;
+        let is_wanted =
+            |test: &str| is_of_suite(test) && context.wants(&full_name(&target.name, test));
         report
             .outcomes
-            .extend(run_program(context, &program, directory, &target.name)?);
+            .extend(run_program(&program, directory, &target.name, is_wanted)?);
     }
     Ok(report)
 }
 
+/// The name of a crate's test within the suite.
+fn full_name(krate: &str, test: &str) -> String {
+    format!("{krate}::{test}")
+}
+
 /// Runs the wanted tests of one test program.
 fn run_program(
-    context: &Context<'_>,
     program: &Path,
     directory: &Path,
     krate: &str,
+    is_wanted: impl Fn(&str) -> bool,
 ) -> Result<Vec<Outcome>> {
     let mut list = Command::new(program);
     let list = list
@@ -107,11 +109,10 @@ fn run_program(
         .args(["--list", "--format=terse"])
         .output()?;
     let list = String::from_utf8(list.stdout)?;
-    let full_name = |test: &str| format!("{krate}::{test}");
     let wanted: Vec<&str> = list
         .lines()
         .filter_map(|line| line.strip_suffix(": test"))
-        .filter(|test| context.wants(&full_name(test)))
+        .filter(|test| is_wanted(test))
         .collect();
     if wanted.is_empty() {
         return Ok(Vec::new());
@@ -134,7 +135,7 @@ fn run_program(
                 String::from_utf8_lossy(&output.stderr)
             )),
         };
-        let name = full_name(test);
+        let name = full_name(krate, test);
         Some(Outcome { name, failure })
     });
     Ok(outcomes.collect())

@@ -1,6 +1,5 @@
 //! Tests that are functions of this program, a few of them at a time.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -61,27 +60,21 @@ fn take<'a, 'c>(next: &AtomicUsize, wanted: &[&'c Case<'a>]) -> Option<(usize, &
     Some((index, *wanted.get(index)?))
 }
 
+/// Runs one, and says on stderr how it ended.
 fn run_case(context: &Context<'_>, case: &Case<'_>) -> Outcome {
     let start = Instant::now();
-    let failure = match catch_unwind(AssertUnwindSafe(|| (case.body)())) {
-        Ok(Ok(())) => None,
-        Ok(Err(error)) => Some(format!("{error:#}")),
-        Err(_) => Some("the test panicked; its message is on stderr".to_owned()),
-    };
-    let verdict = if failure.is_none() { "ok" } else { "FAILED" };
+    let verdict = (case.body)();
+    let word = if verdict.is_ok() { "ok" } else { "FAILED" };
     let seconds = start.elapsed().as_secs_f64();
-    eprintln!("{}::{} {verdict} {seconds:.1} s", context.suite, case.name);
-    Outcome {
-        name: case.name.to_owned(),
-        failure,
-    }
+    eprintln!("{}::{} {word} {seconds:.1} s", context.suite, case.name);
+    Outcome::of(case.name, verdict)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test::ImageCell;
     use crate::workspace::Workspace;
-    use std::sync::OnceLock;
 
     #[test]
     fn each_wanted_case_runs_once_and_in_order() {
@@ -90,7 +83,7 @@ mod tests {
             workspace: &workspace,
             suite: "sample",
             filter: "sample::a",
-            image: &OnceLock::new(),
+            image: &ImageCell::new(),
         };
         let ran = AtomicUsize::new(0);
         let count = || {

@@ -9,7 +9,7 @@ use anyhow::Result;
 
 use crate::build::PROGRAM_PACKAGES;
 
-use super::{Context, Outcome, Report};
+use super::{Context, Outcome, Report, succeed};
 
 /// Runs the checks asked for.
 ///
@@ -77,17 +77,8 @@ fn check(
             .push(format!("{name}: this toolchain has no cargo {tool}"));
         return Ok(());
     }
-    let output = command.output()?;
-    let text = || {
-        let (out, err) = (
-            String::from_utf8_lossy(&output.stdout),
-            String::from_utf8_lossy(&output.stderr),
-        );
-        format!("{out}{err}")
-    };
-    report.outcomes.push(Outcome {
-        name: name.to_owned(),
-        failure: (!output.status.success()).then(text),
-    });
+    report
+        .outcomes
+        .push(Outcome::of(name, succeed(&mut command)));
     Ok(())
 }

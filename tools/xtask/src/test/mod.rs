@@ -6,11 +6,11 @@ mod lint;
 mod script;
 
 use std::io::{self, Write};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::sync::OnceLock;
 use std::time::Instant;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, ensure};
 
 use crate::build::{self, Image};
 use crate::system;
@@ -27,11 +27,12 @@ pub struct Context<'a> {
     pub suite: &'static str,
     /// What the full name of a test must contain.
     pub filter: &'a str,
-    image: &'a ImageCell,
+    /// The image that all suites share.
+    pub image: &'a ImageCell,
 }
 
 /// The image, once somebody needed it.
-type ImageCell = OnceLock<Result<Image, String>>;
+pub type ImageCell = OnceLock<Result<Image, String>>;
 
 impl<'a> Context<'a> {
     /// Whether a test of this suite was asked for.
@@ -58,6 +59,17 @@ pub struct Outcome {
     pub name: String,
     /// Why it failed, if it did.
     pub failure: Option<String>,
+}
+
+impl Outcome {
+    /// Of a test with this name.
+    #[must_use]
+    pub fn of(name: &str, verdict: Verdict) -> Self {
+        Self {
+            name: name.to_owned(),
+            failure: verdict.err().map(|error| format!("{error:#}")),
+        }
+    }
 }
 
 /// How a suite ended.
@@ -88,11 +100,25 @@ const SUITES: [(&str, Suite); 5] = [
 /// If stdout is gone.
 pub fn run(workspace: &Workspace, filter: &str) -> Result<ExitCode> {
     let mut out = io::stdout().lock();
+    let (passed, failed) = run_suites(&mut out, &SUITES, workspace, filter)?;
+    if passed + failed == 0 {
+        eprintln!("xtask: no test has a name that contains {filter:?}");
+    }
+    verdict(&mut out, passed, failed)
+}
+
+/// Runs the suites that the filter leaves; returns how many tests passed and how many failed.
+fn run_suites(
+    out: &mut impl Write,
+    suites: &[(&'static str, Suite)],
+    workspace: &Workspace,
+    filter: &str,
+) -> io::Result<(usize, usize)> {
     let only = filter.split("::").next().unwrap_or("");
-    let only = SUITES.iter().find(|(suite, _)| *suite == only);
+    let only = suites.iter().find(|(suite, _)| *suite == only);
     let (mut passed, mut failed) = (0, 0);
-    let image = OnceLock::new();
-    for &(suite, run) in &SUITES {
+    let image = ImageCell::new();
+    for &(suite, run) in suites {
         if only.is_some_and(|(only, _)| *only != suite) {
             continue;
         }
@@ -104,10 +130,7 @@ pub fn run(workspace: &Workspace, filter: &str) -> Result<ExitCode> {
         };
         let start = Instant::now();
         let report = run(&context).unwrap_or_else(|error| Report {
-            outcomes: vec![Outcome {
-                name: "suite".into(),
-                failure: Some(format!("{error:#}")),
-            }],
+            outcomes: vec![Outcome::of("suite", Err(error))],
             notes: Vec::new(),
         });
         for note in &report.notes {
@@ -116,7 +139,7 @@ pub fn run(workspace: &Workspace, filter: &str) -> Result<ExitCode> {
         if report.outcomes.is_empty() {
             continue;
         }
-        let failures = print_failures(&mut out, suite, &report)?;
+        let failures = print_failures(out, suite, &report.outcomes)?;
         let successes = report.outcomes.len() - failures;
         let seconds = start.elapsed().as_secs_f64();
         writeln!(
@@ -126,9 +149,14 @@ pub fn run(workspace: &Workspace, filter: &str) -> Result<ExitCode> {
         passed += successes;
         failed += failures;
     }
-    if passed + failed == 0 {
-        eprintln!("xtask: no test has a name that contains {filter:?}");
-    }
+    Ok((passed, failed))
+}
+
+/// Prints the last line; the status is success if something passed and nothing failed.
+///
+/// # Errors
+/// If there is nobody to print to.
+fn verdict(out: &mut impl Write, passed: usize, failed: usize) -> Result<ExitCode> {
     writeln!(out, "{passed} passed, {failed} failed")?;
     Ok(if failed == 0 && passed > 0 {
         ExitCode::SUCCESS
@@ -137,9 +165,13 @@ pub fn run(workspace: &Workspace, filter: &str) -> Result<ExitCode> {
     })
 }
 
-fn print_failures(out: &mut impl Write, suite: &str, report: &Report) -> io::Result<usize> {
+/// Prints what failed, and why; returns how many that are.
+///
+/// # Errors
+/// If there is nobody to print to.
+fn print_failures(out: &mut impl Write, suite: &str, outcomes: &[Outcome]) -> io::Result<usize> {
     let mut failures = 0;
-    for outcome in &report.outcomes {
+    for outcome in outcomes {
         if let Some(why) = &outcome.failure {
             failures += 1;
             writeln!(out, "FAILED {suite}::{}", outcome.name)?;
@@ -149,4 +181,92 @@ fn print_failures(out: &mut impl Write, suite: &str, report: &Report) -> io::Res
         }
     }
     Ok(failures)
+}
+
+/// Runs a command that has to succeed.
+///
+/// # Errors
+/// Everything it printed, if it does not.
+pub fn succeed(command: &mut Command) -> Verdict {
+    let output = command.output()?;
+    let (out, err) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    ensure!(output.status.success(), "{out}{err}");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A suite of three tests, of which `bad` fails.
+    fn sample(context: &Context<'_>) -> Result<Report> {
+        let names = ["good", "better", "bad"];
+        let wanted = names.into_iter().filter(|name| context.wants(name));
+        let outcome = |name: &str| Outcome {
+            name: name.into(),
+            failure: (name == "bad").then(|| "first\nsecond".into()),
+        };
+        Ok(Report {
+            outcomes: wanted.map(outcome).collect(),
+            notes: Vec::new(),
+        })
+    }
+
+    fn broken(_: &Context<'_>) -> Result<Report> {
+        Err(anyhow!("does not compile"))
+    }
+
+    /// What is printed for a filter, without times, and whether the status is success.
+    fn printed(suites: &[(&'static str, Suite)], filter: &str) -> (String, bool) {
+        let workspace = Workspace::find().unwrap();
+        let mut out = Vec::new();
+        let (passed, failed) = run_suites(&mut out, suites, &workspace, filter).unwrap();
+        let status = verdict(&mut out, passed, failed).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let untimed = |line: &str| {
+            let timed = line
+                .strip_suffix(" s")
+                .and_then(|line| line.rsplit_once(", "));
+            timed.map_or(line.to_owned(), |(line, _)| format!("{line}, TIME"))
+        };
+        let lines: Vec<_> = text.lines().map(untimed).collect();
+        (lines.join("\n"), status == ExitCode::SUCCESS)
+    }
+
+    #[test]
+    fn every_suite_is_told_with_its_time_and_the_last_line_is_the_verdict() {
+        let suites: [(_, Suite); 2] = [("one", sample), ("two", sample)];
+        let text = "FAILED one::bad\n    first\n    second\none: 2 passed, 1 failed, TIME\n\
+                    FAILED two::bad\n    first\n    second\ntwo: 2 passed, 1 failed, TIME\n\
+                    4 passed, 2 failed";
+        assert_eq!(printed(&suites, ""), (text.into(), false));
+        let text = "two: 1 passed, 0 failed, TIME\n1 passed, 0 failed";
+        assert_eq!(printed(&suites, "two::good"), (text.into(), true));
+        let text =
+            "one: 1 passed, 0 failed, TIME\ntwo: 1 passed, 0 failed, TIME\n2 passed, 0 failed";
+        assert_eq!(printed(&suites, "better"), (text.into(), true));
+    }
+
+    #[test]
+    fn a_filter_that_leaves_nothing_is_a_failure() {
+        let suites: [(_, Suite); 1] = [("one", sample)];
+        assert_eq!(
+            printed(&suites, "nothing"),
+            ("0 passed, 0 failed".into(), false)
+        );
+    }
+
+    #[test]
+    fn a_suite_that_cannot_run_is_a_failure() {
+        let suites: [(_, Suite); 2] = [("one", broken), ("two", sample)];
+        let (text, success) = printed(&suites, "one");
+        assert!(
+            text.contains("FAILED one::suite\n    does not compile"),
+            "{text}"
+        );
+        assert!(text.ends_with("\n0 passed, 1 failed") && !success, "{text}");
+    }
 }
