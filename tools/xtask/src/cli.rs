@@ -18,6 +18,8 @@ pub enum Command {
     Build,
     /// Build, then boot with the serial line on stdin and stdout.
     Boot(BootOptions),
+    /// Build, then count the instructions of a boot. Not a command of `run.sh`, because scripts have no use for it.
+    Bench,
     /// Build, then pass every test.
     Test {
         /// Only the tests whose `suite::name` contains this.

@@ -1,6 +1,7 @@
 //! Builds the image, boots it in QEMU and tests it: what `run.sh` hands over to.
 #![forbid(unsafe_code)]
 
+mod bench;
 mod build;
 mod cli;
 mod qemu;
@@ -23,6 +24,7 @@ fn main() -> ExitCode {
             let image = build::build(&workspace)?;
             qemu::boot(&image, &options).map(ExitCode::from)
         }
+        Command::Bench => bench::run(&workspace).map(|()| ExitCode::SUCCESS),
         Command::Test { filter } => test::run(&workspace, filter.as_deref().unwrap_or("")),
     });
     result.unwrap_or_else(|error| {

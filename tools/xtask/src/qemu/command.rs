@@ -26,6 +26,15 @@ pub enum Serial {
     Pipes,
 }
 
+/// What becomes of QEMU when the machine is off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Off {
+    /// It ends, with the status that the guest chooses by the debug-exit port.
+    Exit,
+    /// It stays, so that the machine can be asked about; there is no such port.
+    Stay,
+}
+
 /// What reaches the guest's network from the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Network {
@@ -44,6 +53,8 @@ pub struct Machine {
     pub serial: Serial,
     /// What the host can reach.
     pub network: Network,
+    /// What becomes of QEMU when it is off.
+    pub off: Off,
 }
 
 impl Machine {
@@ -69,7 +80,10 @@ impl Machine {
             qemu.arg("-initrd").arg(bootfs);
         }
         qemu.args(["-append", &options.cmdline]);
-        qemu.args(["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]);
+        match self.off {
+            Off::Exit => qemu.args(["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]),
+            Off::Stay => qemu.arg("-no-shutdown"),
+        };
         qemu.args(match self.serial {
             Serial::Terminal => ["-serial", "mon:stdio"],
             Serial::Pipes => ["-serial", "stdio"],
@@ -120,6 +134,7 @@ mod tests {
             options,
             serial: Serial::Pipes,
             network,
+            off: Off::Exit,
         };
         let image = Image {
             kernel: "/k".into(),

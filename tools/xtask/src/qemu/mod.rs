@@ -4,7 +4,7 @@ mod command;
 mod kvm;
 mod run;
 
-pub use command::{Machine, Network, Serial};
+pub use command::{Machine, Network, Off, Serial};
 pub use run::boot;
 
 /// What the guest writes to the debug-exit port when it powers off on request. QEMU exits with `(value << 1) | 1`.

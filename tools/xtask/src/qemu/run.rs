@@ -16,7 +16,7 @@ use signal_hook::iterator::Signals;
 use crate::build::Image;
 use crate::cli::BootOptions;
 
-use super::command::{Machine, Network, REMOTE_SHELL_PORT, Serial};
+use super::command::{Machine, Network, Off, REMOTE_SHELL_PORT, Serial};
 use super::{PANIC, POWER_OFF, debug_exit, kvm};
 
 /// Status when the time given by `--timeout` is over.
@@ -54,6 +54,7 @@ pub fn boot(image: &Image, options: &BootOptions) -> Result<u8> {
             Serial::Pipes
         },
         network: network(options.udp_port),
+        off: Off::Exit,
         options,
     };
     // Before QEMU starts, so that no signal can end this process alone and leave QEMU behind.

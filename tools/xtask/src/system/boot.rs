@@ -1,11 +1,18 @@
 //! Machines that Sonde boots on.
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 
+use crate::bench::Boot;
 use crate::cli::BootOptions;
 use crate::test::{Case, Context, Verdict};
 
+use super::report::Report;
 use super::session::Session;
+
+/// Instructions that a boot on one CPU may take, from reset to the prompt and off; firmware and waiting count.
+const INSTRUCTIONS_MAX: u64 = 60_000_000;
+/// Windows in which all of many CPUs must have had a turn.
+const CROWD_WINDOWS: usize = 10;
 
 /// The tests.
 pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
@@ -14,9 +21,14 @@ pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
         Case::new("boots_on_2_cpus", || boots(context, 2)),
         Case::new("boots_on_4_cpus", || boots(context, 4)),
         Case::new("boots_on_8_cpus", || boots(context, 8)),
+        Case::new("boots_on_16_cpus", || crowd(context)),
+        Case::new("boots_with_16_mib", || {
+            memory(context, 16).and_then(Session::power_off)
+        }),
         Case::new("boots_with_memory_above_4_gib", || {
             memory(context, 5 << 10).and_then(Session::power_off)
         }),
+        Case::new("a_boot_takes_few_instructions", || few(context)),
         Case::new("boots_under_icount", || {
             let options = BootOptions {
                 icount: true,
@@ -47,6 +59,26 @@ fn boots(context: &Context<'_>, smp: u32) -> Verdict {
     ensure!(report.cpus <= u64::from(smp), "{report:?}");
     session.expect("uptime", &[&cpus])?;
     session.power_off()
+}
+
+fn few(context: &Context<'_>) -> Verdict {
+    let boot = Boot::measure(context.workspace, context.image()?, 1)?;
+    ensure!(boot.whole <= INSTRUCTIONS_MAX, "{boot:?}");
+    Ok(())
+}
+
+/// Every CPU must have its part in a report. Where the host lets one starve for a whole window, there is another window.
+fn crowd(context: &Context<'_>) -> Verdict {
+    let mut session = Session::on(context, 16)?;
+    let mut text = String::new();
+    for _ in 0..CROWD_WINDOWS {
+        text = session.run("profile 2000")?;
+        if text.contains(" on 16 cpus, ") {
+            Report::parse(&text)?.check()?;
+            return session.power_off();
+        }
+    }
+    bail!("after {CROWD_WINDOWS} windows:\n{text}")
 }
 
 fn memory(context: &Context<'_>, mem: u32) -> Result<Session> {

@@ -1,10 +1,10 @@
 //! CPUs that lack what Sonde needs: one line that says so, and a failure.
 
-use anyhow::ensure;
+use anyhow::{Result, ensure};
 
 use crate::build::Image;
 use crate::cli::BootOptions;
-use crate::qemu::{Machine, Network, PANIC, Serial, debug_exit};
+use crate::qemu::{PANIC, debug_exit};
 use crate::test::{Case, Context, Verdict};
 
 use super::guest::Guest;
@@ -33,23 +33,33 @@ fn lacks(context: &Context<'_>, model: &str, feature: &str) -> Verdict {
     refuses(context.image()?, options, &["lacks", feature])
 }
 
-/// Boots a machine that cannot work: it must say so in one line that holds all these words, and end as a failure.
+/// Boots a machine that cannot work: it must say so in one line, which holds all these words, and end as a failure.
 ///
 /// # Errors
 /// If it does not.
 pub fn refuses(image: &Image, options: BootOptions, words: &[&str]) -> Verdict {
-    let machine = Machine {
-        options,
-        serial: Serial::Pipes,
-        network: Network::Closed,
-    };
-    let mut guest = Guest::start(machine.command(image))?;
+    is_told(&fails(image, options)?, words)
+}
+
+/// Boots a machine that must end as a failure; returns all it said.
+///
+/// # Errors
+/// If it goes on or ends otherwise.
+pub fn fails(image: &Image, options: BootOptions) -> Result<String> {
+    let mut guest = Guest::boot(image, options)?;
     guest.expect_exit(debug_exit(PANIC))?;
-    let transcript = guest.transcript();
-    let told = |line: &str| words.iter().all(|word| line.contains(word));
+    Ok(guest.transcript())
+}
+
+/// Fails unless a machine that could not work said so in one line, which holds all these words, and nothing else.
+///
+/// # Errors
+/// What it said instead.
+pub fn is_told(said: &str, words: &[&str]) -> Verdict {
+    let lines = said.lines().filter(|line| !line.is_empty()).count();
     ensure!(
-        transcript.lines().any(told),
-        "no line with {words:?} in:\n{transcript}"
+        lines == 1 && words.iter().all(|word| said.contains(word)),
+        "not one line with {words:?}, but:\n{said}"
     );
     Ok(())
 }

@@ -10,6 +10,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::build::Image;
+use crate::cli::BootOptions;
+use crate::qemu::{Machine, Network, Off, Serial};
+
 use super::screen::Screen;
 
 /// How long a guest may take to say anything that a test waits for.
@@ -95,10 +99,23 @@ struct Output {
 struct OutputState {
     screen: Screen,
     errors: Vec<u8>,
-    ended: bool,
+    /// Streams that are still read.
+    open: u8,
 }
 
 impl Output {
+    /// For one who reads a stream to its end.
+    fn open(self: &Arc<Self>) -> Arc<Self> {
+        self.lock().open += 1;
+        Arc::clone(self)
+    }
+
+    /// A stream has been read to its end.
+    fn close(&self) {
+        self.lock().open -= 1;
+        self.changed.notify_all();
+    }
+
     fn lock(&self) -> MutexGuard<'_, OutputState> {
         // A reader that panicked leaves bytes that are still worth showing.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -129,6 +146,20 @@ pub struct Guest {
 }
 
 impl Guest {
+    /// Starts a machine that boots an image; the network is shut.
+    ///
+    /// # Errors
+    /// If QEMU cannot be run.
+    pub fn boot(image: &Image, options: BootOptions) -> Result<Self, GuestError> {
+        let machine = Machine {
+            options,
+            serial: Serial::Pipes,
+            network: Network::Closed,
+            off: Off::Exit,
+        };
+        Self::start(machine.command(image))
+    }
+
     /// Starts a machine whose serial line is the command's stdin and stdout.
     ///
     /// # Errors
@@ -141,19 +172,21 @@ impl Guest {
         let mut child = command.spawn().map_err(GuestError::Spawn)?;
         let output = Arc::new(Output::default());
         if let Some(stdout) = child.stdout.take() {
-            let output = Arc::clone(&output);
+            let output = output.open();
             thread::spawn(move || {
                 read_all(stdout, |bytes| {
                     output.lock().screen.feed(bytes);
                     output.changed.notify_all();
                 });
-                output.lock().ended = true;
-                output.changed.notify_all();
+                output.close();
             });
         }
         if let Some(stderr) = child.stderr.take() {
-            let output = Arc::clone(&output);
-            thread::spawn(move || read_all(stderr, |bytes| output.lock().errors.extend(bytes)));
+            let output = output.open();
+            thread::spawn(move || {
+                read_all(stderr, |bytes| output.lock().errors.extend(bytes));
+                output.close();
+            });
         }
         Ok(Self {
             stdin: child.stdin.take(),
@@ -224,14 +257,16 @@ impl Guest {
         self.prompt()
     }
 
-    /// Waits for the machine to end by itself; returns QEMU's status.
+    /// Waits for the machine to end by itself, and for all that it said; returns QEMU's status.
     ///
     /// # Errors
     /// If it goes on.
     pub fn exit(&mut self) -> Result<ExitStatus, GuestError> {
         let deadline = Instant::now() + self.patience;
         loop {
-            if let Some(status) = self.child.try_wait().map_err(GuestError::Wait)? {
+            if let Some(status) = self.child.try_wait().map_err(GuestError::Wait)?
+                && self.output.lock().open == 0
+            {
                 return Ok(status);
             }
             if Instant::now() >= deadline {
@@ -280,7 +315,7 @@ impl Guest {
             }
             let waiting_for = waiting_for.to_owned();
             let left = deadline.saturating_duration_since(Instant::now());
-            if state.ended {
+            if state.open == 0 {
                 let transcript = state.transcript();
                 return Err(GuestError::Ended {
                     waiting_for,
@@ -382,6 +417,7 @@ mod tests {
         guest.prompt().unwrap();
         guest.close_input();
         assert_eq!(guest.exit().unwrap().code(), Some(35));
+        assert!(guest.transcript().contains("a warning"));
         let error = guest
             .wait_for("more")
             .and_then(|_| guest.wait_for("more"))

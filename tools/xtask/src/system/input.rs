@@ -2,8 +2,11 @@
 
 use anyhow::ensure;
 
+use crate::cli::BootOptions;
+use crate::qemu::{POWER_OFF, debug_exit};
 use crate::test::{Case, Context, Verdict};
 
+use super::guest::Guest;
 use super::session::Session;
 
 /// The tests.
@@ -11,6 +14,9 @@ pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
     vec![
         Case::new("a_line_of_10000_bytes_is_survived", || long_line(context)),
         Case::new("bytes_of_every_value_are_survived", || every_byte(context)),
+        Case::new("input_that_is_there_before_the_machine_is_kept", || {
+            piped(context)
+        }),
         Case::new("lines_can_be_edited", || editing(context)),
         Case::new("bytes_typed_while_a_command_runs_are_kept", || {
             type_ahead(context)
@@ -60,6 +66,16 @@ fn editing(context: &Context<'_>) -> Verdict {
     session.run("help")?;
     session.expect("\x1b[A\x1b[A", &["Sonde"])?;
     session.power_off()
+}
+
+/// As in `printf 'version\npoweroff\n' | ./run.sh`.
+fn piped(context: &Context<'_>) -> Verdict {
+    let mut guest = Guest::boot(context.image()?, BootOptions::default())?;
+    guest.send(b"version\npoweroff\n")?;
+    guest.close_input();
+    guest.prompt()?;
+    guest.wait_for("version\nSonde 0.")?;
+    Ok(guest.expect_exit(debug_exit(POWER_OFF))?)
 }
 
 fn type_ahead(context: &Context<'_>) -> Verdict {

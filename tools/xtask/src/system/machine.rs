@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 
 use crate::build::Image;
 use crate::cli::BootOptions;
-use crate::qemu::{Machine, Network, POWER_OFF, Serial, debug_exit};
+use crate::qemu::{POWER_OFF, debug_exit};
 use crate::test::{Case, Context, Verdict};
 
 use super::guest::Guest;
@@ -40,12 +40,7 @@ fn start(context: &Context<'_>, options: BootOptions) -> Result<Guest> {
         kernel: path,
         bootfs: None,
     };
-    let machine = Machine {
-        options,
-        serial: Serial::Pipes,
-        network: Network::Closed,
-    };
-    Ok(Guest::start(machine.command(&image))?)
+    Ok(Guest::boot(&image, options)?)
 }
 
 fn echo(context: &Context<'_>, options: BootOptions) -> Verdict {

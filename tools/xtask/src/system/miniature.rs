@@ -8,6 +8,8 @@
 const BASE: u32 = 0x10_0000;
 /// Where its code begins in the file.
 const CODE: usize = 0x100;
+/// Where in it the triple fault is made.
+const FAULT: usize = 65;
 /// Where the note of the boot protocol begins in the file: after the file header and two segments.
 const NOTE: usize = 64 + 2 * 56;
 
@@ -38,13 +40,24 @@ const TEXT: &[&[u8]] = &[
 
 /// The ELF file.
 pub fn elf() -> Vec<u8> {
+    elf_from(0)
+}
+
+/// One that makes a triple fault at once.
+pub fn elf_that_resets() -> Vec<u8> {
+    elf_from(FAULT)
+}
+
+/// The ELF file, entered at this place of the code.
+fn elf_from(start: usize) -> Vec<u8> {
+    let entry = u64::from(BASE) + (CODE + start) as u64;
     let text = TEXT.concat();
     let len = (CODE + text.len()) as u64;
     let mut out = b"\x7fELF\x02\x01\x01".to_vec();
     out.resize(16, 0);
     push16(&mut out, &[2, 62]); // executable, x86-64
     push32(&mut out, &[1]);
-    push64(&mut out, &[entry(), 64, 0]); // segments at 64, no sections
+    push64(&mut out, &[entry, 64, 0]); // segments at 64, no sections
     push32(&mut out, &[0]);
     push16(&mut out, &[64, 56, 2, 64, 0, 0]);
     push32(&mut out, &[1, 7]); // PT_LOAD, all rights
@@ -55,14 +68,10 @@ pub fn elf() -> Vec<u8> {
     // XEN_ELFNOTE_PHYS32_ENTRY (Xen, public/elfnote.h): where to enter.
     push32(&mut out, &[4, 8, 18]);
     out.extend(b"Xen\0");
-    push64(&mut out, &[entry()]);
+    push64(&mut out, &[entry]);
     out.resize(CODE, 0);
     out.extend(text);
     out
-}
-
-fn entry() -> u64 {
-    u64::from(BASE) + CODE as u64
 }
 
 fn push16(out: &mut Vec<u8>, numbers: &[u16]) {

@@ -2,10 +2,11 @@
 
 mod boot;
 mod features;
-mod guest;
+pub mod guest;
 mod input;
 mod machine;
-mod miniature;
+pub mod miniature;
+mod panic;
 mod profile;
 mod refusals;
 mod report;
@@ -28,6 +29,7 @@ pub fn run(context: &Context<'_>) -> Result<Report> {
     let mut cases = machine::cases(context);
     cases.extend(features::cases(context));
     cases.extend(refusals::cases(context));
+    cases.extend(panic::cases(context));
     cases.extend(boot::cases(context));
     cases.extend(shell::cases(context));
     cases.extend(input::cases(context));

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result, ensure};
 
 use crate::cli::BootOptions;
-use crate::qemu::{Machine, Network, POWER_OFF, Serial, debug_exit};
+use crate::qemu::{POWER_OFF, debug_exit};
 use crate::test::{Context, Verdict};
 
 use super::guest::Guest;
@@ -23,12 +23,7 @@ impl Session {
     /// # Errors
     /// If it does not get there.
     pub fn boot(context: &Context<'_>, options: BootOptions) -> Result<Self> {
-        let machine = Machine {
-            options,
-            serial: Serial::Pipes,
-            network: Network::Closed,
-        };
-        let mut guest = Guest::start(machine.command(context.image()?))?;
+        let mut guest = Guest::boot(context.image()?, options)?;
         let greeting = guest.prompt()?;
         Ok(Self { guest, greeting })
     }
