@@ -1,5 +1,6 @@
 //! The suite `system`: boots the shipped image in QEMU and talks to it over the serial line, as a user does.
 
+mod binomial;
 mod boot;
 mod features;
 pub mod guest;
@@ -13,6 +14,7 @@ mod report;
 mod screen;
 mod session;
 mod shell;
+mod truth;
 
 use anyhow::Result;
 
@@ -34,5 +36,6 @@ pub fn run(context: &Context<'_>) -> Result<Report> {
     cases.extend(shell::cases(context));
     cases.extend(input::cases(context));
     cases.extend(profile::cases(context));
+    cases.extend(truth::cases(context));
     Ok(run_cases(context, JOBS, &cases))
 }
