@@ -8,6 +8,8 @@ usage() {
 usage: ./run.sh [boot] [OPTIONS] [-- QEMU ARGS]   build, then boot with the serial line on stdin and stdout
        ./run.sh build                             build only
        ./run.sh test [FILTER]                     build, then pass every test whose suite::name contains FILTER
+       ./run.sh soak [MINUTES] [FILTER]           build, then go through random rounds of every soak whose name contains
+                                                  FILTER, for MINUTES (10) or until one fails
 options:
   --smp N          CPUs (4)
   --mem MIB        memory (256)
@@ -18,14 +20,15 @@ options:
   --timeout S      stop after S seconds, with status 124
   --gdb            wait for a debugger on 127.0.0.1:1234
   --icount         deterministic time: one nanosecond an instruction
-The environment variable QEMU names another QEMU binary. Status 0 means that the guest powered itself off.
+The environment variable QEMU names another QEMU binary; SONDE_SEED is the seed of the first round of soak.
+Status 0 means that the guest powered itself off, or that something was tested and nothing failed.
 TEXT
     exit 2
 }
 
 command=boot
 case ${1-} in
-boot | build | test)
+boot | build | test | soak)
     command=$1
     shift
     ;;
@@ -33,6 +36,7 @@ esac
 arguments=("$command" "$@")
 case $command in
 build) [ $# -eq 0 ] || usage ;;
+soak) [ $# -le 2 ] && [[ ${1-1} =~ ^[0-9]+$ && ${2-} != -* ]] || usage ;;
 test) [ $# -le 1 ] && [[ ${1-} != -* ]] || usage ;;
 boot)
     while [ $# -gt 0 ]; do

@@ -20,6 +20,14 @@ pub enum Command {
     Boot(BootOptions),
     /// Build, then count the instructions of a boot. Not a command of `run.sh`, because scripts have no use for it.
     Bench,
+    /// Build, then go through random rounds until the time is over or something breaks.
+    Soak {
+        /// How long.
+        #[arg(default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+        minutes: u64,
+        /// Only the soaks whose name contains this.
+        filter: Option<String>,
+    },
     /// Build, then pass every test.
     Test {
         /// Only the tests whose `suite::name` contains this.

@@ -5,6 +5,7 @@ mod bench;
 mod build;
 mod cli;
 mod qemu;
+mod soak;
 mod system;
 mod test;
 mod workspace;
@@ -25,6 +26,9 @@ fn main() -> ExitCode {
             qemu::boot(&image, &options).map(ExitCode::from)
         }
         Command::Bench => bench::run(&workspace).map(|()| ExitCode::SUCCESS),
+        Command::Soak { minutes, filter } => {
+            soak::run(&workspace, minutes, filter.as_deref().unwrap_or(""))
+        }
         Command::Test { filter } => test::run(&workspace, filter.as_deref().unwrap_or("")),
     });
     result.unwrap_or_else(|error| {

@@ -2,22 +2,24 @@
 
 mod binomial;
 mod boot;
-mod features;
+pub mod features;
 pub mod guest;
 mod input;
 mod machine;
 pub mod miniature;
 mod panic;
 mod profile;
-mod refusals;
+pub mod refusals;
 mod report;
 mod screen;
-mod session;
+pub mod session;
 mod shell;
+pub mod tables;
 mod truth;
 
 use anyhow::Result;
 
+use crate::soak;
 use crate::test::{Context, Report, run_cases};
 
 /// Machines that run at the same time.
@@ -37,5 +39,6 @@ pub fn run(context: &Context<'_>) -> Result<Report> {
     cases.extend(input::cases(context));
     cases.extend(profile::cases(context));
     cases.extend(truth::cases(context));
+    cases.extend(soak::short_cases(context));
     Ok(run_cases(context, JOBS, &cases))
 }

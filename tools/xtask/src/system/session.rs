@@ -8,6 +8,7 @@ use crate::test::{Context, Verdict};
 
 use super::guest::Guest;
 use super::report::Report;
+use super::tables::{self, Memory, Process};
 
 /// A machine at its prompt.
 pub struct Session {
@@ -15,6 +16,8 @@ pub struct Session {
     pub guest: Guest,
     /// What it said before the first prompt.
     pub greeting: String,
+    /// Commands that do not exist, asked for by [`Self::settle`].
+    marks: u64,
 }
 
 impl Session {
@@ -25,7 +28,11 @@ impl Session {
     pub fn boot(context: &Context<'_>, options: BootOptions) -> Result<Self> {
         let mut guest = Guest::boot(context.image()?, options)?;
         let greeting = guest.prompt()?;
-        Ok(Self { guest, greeting })
+        Ok(Self {
+            guest,
+            greeting,
+            marks: 0,
+        })
     }
 
     /// On so many CPUs.
@@ -46,6 +53,21 @@ impl Session {
     /// If the prompt does not come back.
     pub fn run(&mut self, line: &str) -> Result<String> {
         Ok(self.guest.run(line)?)
+    }
+
+    /// Types whatever may upset the screen or the prompt, then a command that does not exist, and waits until the shell says
+    /// so and prompts again. Returns what was shown before it said so.
+    ///
+    /// # Errors
+    /// If it does not come to that.
+    pub fn settle(&mut self, typed: &[u8]) -> Result<String> {
+        self.marks += 1;
+        let mark = format!("mark{}", self.marks);
+        self.guest.send(typed)?;
+        self.guest.send(format!("{mark}\n").as_bytes())?;
+        let shown = self.guest.wait_for(&format!("no command `{mark}`"))?;
+        self.guest.prompt()?;
+        Ok(shown)
     }
 
     /// Runs a command and checks that it printed all of these.
@@ -74,6 +96,35 @@ impl Session {
             .check()
             .with_context(|| format!("in this report:\n{text}"))?;
         Ok(report)
+    }
+
+    /// What runs.
+    ///
+    /// # Errors
+    /// If `ps` does not tell.
+    pub fn processes(&mut self) -> Result<Vec<Process>> {
+        tables::processes(&self.run("ps")?)
+    }
+
+    /// Checks that all of these still run: none has died, and been started anew.
+    ///
+    /// # Errors
+    /// If one is gone.
+    pub fn expect_alive(&mut self, processes: &[Process]) -> Verdict {
+        let now = self.processes()?;
+        for process in processes {
+            let lives = now.iter().any(|other| other.pid == process.pid);
+            ensure!(lives, "{} is gone: {now:#?}", process.name);
+        }
+        Ok(())
+    }
+
+    /// Where the memory is.
+    ///
+    /// # Errors
+    /// If `mem` does not tell.
+    pub fn memory(&mut self) -> Result<Memory> {
+        tables::memory(&self.run("mem")?)
     }
 
     /// Starts a program in the background; returns its pid.

@@ -61,7 +61,7 @@ fn take<'a, 'c>(next: &AtomicUsize, wanted: &[&'c Case<'a>]) -> Option<(usize, &
 }
 
 /// Runs one, and says on stderr how it ended.
-fn run_case(context: &Context<'_>, case: &Case<'_>) -> Outcome {
+pub fn run_case(context: &Context<'_>, case: &Case<'_>) -> Outcome {
     let start = Instant::now();
     let verdict = (case.body)();
     let word = if verdict.is_ok() { "ok" } else { "FAILED" };

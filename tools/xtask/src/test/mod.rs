@@ -16,7 +16,7 @@ use crate::build::{self, Image};
 use crate::system;
 use crate::workspace::Workspace;
 
-pub use cases::{Case, Verdict, run_cases};
+pub use cases::{Case, Verdict, run_case, run_cases};
 
 /// What a suite needs to know.
 #[derive(Clone, Copy, Debug)]
@@ -156,7 +156,7 @@ fn run_suites(
 ///
 /// # Errors
 /// If there is nobody to print to.
-fn verdict(out: &mut impl Write, passed: usize, failed: usize) -> Result<ExitCode> {
+pub fn verdict(out: &mut impl Write, passed: usize, failed: usize) -> Result<ExitCode> {
     writeln!(out, "{passed} passed, {failed} failed")?;
     Ok(if failed == 0 && passed > 0 {
         ExitCode::SUCCESS
@@ -169,7 +169,11 @@ fn verdict(out: &mut impl Write, passed: usize, failed: usize) -> Result<ExitCod
 ///
 /// # Errors
 /// If there is nobody to print to.
-fn print_failures(out: &mut impl Write, suite: &str, outcomes: &[Outcome]) -> io::Result<usize> {
+pub fn print_failures(
+    out: &mut impl Write,
+    suite: &str,
+    outcomes: &[Outcome],
+) -> io::Result<usize> {
     let mut failures = 0;
     for outcome in outcomes {
         if let Some(why) = &outcome.failure {

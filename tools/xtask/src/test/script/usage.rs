@@ -25,6 +25,12 @@ fn shapes(workspace: &Workspace) -> Verdict {
         &["build", "x"],
         &["test", "a", "b"],
         &["test", "--smp"],
+        &["soak", "boots"],
+        &["soak", "-1"],
+        &["soak", "1.5"],
+        &["soak", "1", "--smp"],
+        &["soak", "1", "a", "b"],
+        &["bench"],
         &["boot", "x"],
         &["boot", "build"],
         &["--smp"],
@@ -48,6 +54,8 @@ fn shapes(workspace: &Workspace) -> Verdict {
 fn values(workspace: &Workspace) -> Verdict {
     for arguments in [
         &["--smp", "0"][..],
+        &["soak", "0"],
+        &["soak", "99999999999999999999"],
         &["--mem", "much"],
         &["--accel", "hvf"],
         &["--udp-port", "70000"],

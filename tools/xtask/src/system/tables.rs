@@ -1,0 +1,96 @@
+//! `ps` and `mem` as the shell prints them, read back: what scripts may rely on (`docs/shell.md`).
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+/// A row of `ps`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// Process id.
+    pub pid: u64,
+    /// Name.
+    pub name: String,
+    /// Memory charged to it, in KiB.
+    pub kib: u64,
+}
+
+/// What `mem` says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// Where the memory is, in KiB, by name; without `total`, which it adds up to.
+    pub kib: BTreeMap<String, u64>,
+    /// Slots in use, by pool.
+    pub pools: BTreeMap<String, u64>,
+}
+
+/// Reads `ps`.
+///
+/// # Errors
+/// If it does not have the documented form.
+pub fn processes(text: &str) -> Result<Vec<Process>> {
+    let rows = text.lines().skip(1).map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [pid, name, _, _, _, kib] = words[..] else {
+            return None;
+        };
+        Some(Process {
+            pid: pid.parse().ok()?,
+            name: name.to_owned(),
+            kib: kib.strip_suffix('K')?.parse().ok()?,
+        })
+    });
+    let rows: Option<Vec<_>> = rows.collect();
+    rows.with_context(|| format!("`ps` printed:\n{text}"))
+}
+
+/// Reads `mem`.
+///
+/// # Errors
+/// If it does not have the documented form, or does not add up.
+pub fn memory(text: &str) -> Result<Memory> {
+    let (mut kib, mut pools) = (BTreeMap::new(), BTreeMap::new());
+    for line in text.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let (name, number, into) = match words[..] {
+            [ref name @ .., number, "KiB"] => (name.join(" "), number, &mut kib),
+            [ref name @ .., number, "of", _] => (name.join(" "), number, &mut pools),
+            _ => bail!("`mem` printed:\n{text}"),
+        };
+        into.insert(name, number.parse()?);
+    }
+    let total = kib.remove("total");
+    let sum = kib.values().sum();
+    ensure!(total == Some(sum), "the parts add up to {sum} KiB:\n{text}");
+    Ok(Memory { kib, pools })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_processes_are_read() {
+        let text = "\
+PID   NAME             STATE CPU        TIME      MEM
+1     init             run     0      0.018s    5800K
+12    sleep            sleep   -      0.001s      88K
+";
+        let rows = processes(text).unwrap();
+        assert_eq!((rows[0].pid, rows[0].name.as_str()), (1, "init"));
+        assert_eq!((rows[1].pid, rows[1].kib), (12, 88));
+        assert!(processes("PID\nnonsense\n").is_err());
+    }
+
+    #[test]
+    fn memory_has_to_add_up() {
+        let text = |total| {
+            format!("total {total} KiB\nfree 60 KiB\nwaiting 4 KiB\nmemory objects 3 of 9\n")
+        };
+        let read = memory(&text(64)).unwrap();
+        assert_eq!((read.kib["free"], read.kib["waiting"]), (60, 4));
+        assert_eq!(read.pools["memory objects"], 3);
+        assert!(memory(&text(65)).is_err());
+        assert!(memory("total\n").is_err());
+    }
+}
