@@ -167,12 +167,6 @@ impl HandleTable {
         self.entry(chunks, handle)?.grant().ok_or(Error::BadHandle)
     }
 
-    /// Whether an insertion needs another chunk.
-    #[must_use]
-    pub fn is_full(&self) -> bool {
-        self.free.iter().all(|&mask| mask == 0)
-    }
-
     /// Adds a chunk from the pool.
     ///
     /// # Errors

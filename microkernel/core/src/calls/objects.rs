@@ -58,7 +58,6 @@ impl<H: Hardware> Kernel<H> {
             .take_slot(caller.cpu, &self.pools.badges)
             .inspect_err(|_| self.uncount(caller.cpu, caller.slot, Counted::Badges))?;
         slot.value.store(value, Relaxed);
-        slot.endpoint.store(reference.pack(), Relaxed);
         slot.next.store(0, Relaxed);
         slot.owner.store(caller.slot, Relaxed);
         slot.refs.store(0, Relaxed);

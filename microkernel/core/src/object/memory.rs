@@ -4,7 +4,7 @@ use crate::base::addr::Frame;
 use crate::base::lock::{Lock, rank};
 use crate::base::pool::Ref;
 use crate::mem::frame_list::FrameList;
-use core::sync::atomic::{AtomicBool, AtomicU32};
+use core::sync::atomic::AtomicU32;
 
 /// Where an object's pages are.
 #[derive(Clone, Copy, Debug)]
@@ -39,8 +39,6 @@ pub struct Memory {
     pub refs: AtomicU32,
     /// Pool slot of the process its pages are charged to.
     pub payer: AtomicU32,
-    /// Whether deferred work holds it.
-    pub in_work: AtomicBool,
 }
 
 impl Memory {
@@ -55,7 +53,6 @@ impl Memory {
             }),
             refs: AtomicU32::new(0),
             payer: AtomicU32::new(u32::MAX),
-            in_work: AtomicBool::new(false),
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::queue::PriorityQueue;
 use super::thread::ThreadId;
 use crate::base::lock::{Lock, rank};
-use core::sync::atomic::{AtomicBool, AtomicU32};
+use core::sync::atomic::AtomicU32;
 
 /// What a notification's lock guards.
 #[derive(Debug)]
@@ -27,8 +27,6 @@ pub struct Notification {
     pub bits: Lock<Bits, { rank::NOTIFICATION }>,
     /// Handles and kernel objects that name it.
     pub refs: AtomicU32,
-    /// Whether deferred work holds it.
-    pub in_work: AtomicBool,
     /// Pool slot of the process it is counted to.
     pub owner: AtomicU32,
 }
@@ -46,7 +44,6 @@ impl Notification {
                 timer_cpu: None,
             }),
             refs: AtomicU32::new(0),
-            in_work: AtomicBool::new(false),
             owner: AtomicU32::new(u32::MAX),
         }
     }

@@ -31,9 +31,7 @@ pub use interrupted::Interrupted;
 pub use layout::{KernelMap, Span};
 pub use machine::Machine;
 pub use source::{SampleSource, Tick};
-pub use stack::UserStack;
 pub use threads::{ThreadView, Threads};
-pub use walk::{Caller, End, Stack, follow};
 
 #[cfg(test)]
 mod tests;
