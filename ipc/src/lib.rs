@@ -6,11 +6,13 @@
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
-#[cfg(feature = "proto")]
+#[cfg(any(feature = "proto", feature = "name"))]
 extern crate alloc;
 
 pub mod abi;
 pub mod bootfs;
+#[cfg(feature = "name")]
+pub mod name;
 #[cfg(feature = "proto")]
 pub mod proto;
 pub mod symtab;

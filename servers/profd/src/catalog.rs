@@ -7,8 +7,8 @@ use core::cell::OnceCell;
 use ipc::bootfs::File;
 
 use crate::image::{Image, ImageError};
-use crate::name::display_name;
 use crate::symbols::SymbolId;
+use ipc::name::{KERNEL_CRATES, display_name};
 
 /// An image, by its number in the catalog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,9 +18,6 @@ impl ImageId {
     /// The kernel, whether or not the archive holds its file.
     pub const KERNEL: Self = Self(0);
 }
-
-/// Crates whose names are dropped from the kernel's symbols.
-const KERNEL_CRATES: [&str; 2] = ["kernel", "kcore"];
 
 /// Where the bytes of an ELF file are.
 #[derive(Clone, Copy, Debug)]

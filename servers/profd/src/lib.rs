@@ -23,7 +23,6 @@ pub mod driver;
 pub mod encode;
 pub mod fold;
 pub mod image;
-pub mod name;
 pub mod notes;
 pub mod process;
 pub mod profile;

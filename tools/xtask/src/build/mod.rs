@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use ipc::bootfs;
+use ipc::name::KERNEL_CRATES;
 use ipc::proto::system::{Start, SystemConfig};
 
 use crate::workspace::Workspace;
@@ -58,7 +59,7 @@ pub fn build(workspace: &Workspace) -> Result<Image> {
     let kernel_elf = add(&mut archive, bootfs::KERNEL, &kernel, &out)?;
     archive.add(
         bootfs::KERNEL_SYMBOLS,
-        &symtab::build(&kernel_elf, "kernel")?,
+        &symtab::build(&kernel_elf, &KERNEL_CRATES)?,
     );
     for (program, name) in programs.iter().zip(&images) {
         add(&mut archive, name, program, &out)?;

@@ -1,4 +1,4 @@
-//! Symbol names as a person reads them.
+//! Symbol names as a person reads them: the same in a report as in a panic.
 //!
 //! A mangled name is demangled without its hashes, and the image's own crates are dropped from it, wherever in it they
 //! stand: the report names the image before the symbol, so `shares::share_a` of `shares` reads ``shares`share_a``. Paths
@@ -10,6 +10,9 @@ use core::fmt::Write;
 
 /// Longest name, in bytes; a nest of generics can have thousands.
 pub const NAME_MAX: usize = 1024;
+
+/// The kernel's own crates.
+pub const KERNEL_CRATES: [&str; 2] = ["kernel", "kcore"];
 
 /// The name to print for a symbol of an image whose own crates are `own`.
 #[must_use]
