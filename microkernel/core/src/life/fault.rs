@@ -4,9 +4,9 @@ use crate::base::addr::UserAddr;
 use crate::base::regs::Reg;
 use crate::hardware::Hardware;
 use crate::kernel::{CpuState, Kernel};
-use crate::mem::page::Kind;
 use crate::mem::paging::Tables;
 use crate::object::Thread;
+use crate::profile::{End, UserStack, follow};
 use core::sync::atomic::Ordering::Relaxed;
 use ipc::abi::exit::{BACKTRACE_MAX, BacktraceEnd, CrashReport, ExitReason, FaultKind};
 
@@ -84,7 +84,7 @@ impl<H: Hardware> Kernel<H> {
         );
     }
 
-    /// Follows the frame pointers of a thread's user stack, as far as they can be believed: upwards, aligned, in mapped RAM.
+    /// Follows the frame pointers of a thread's user stack as a sample does.
     fn backtrace(&self, thread: &Thread, report: &mut CrashReport) {
         report.backtrace[0] = thread.regs.get(Reg::Rip);
         report.frames = 1;
@@ -92,36 +92,16 @@ impl<H: Hardware> Kernel<H> {
         let Some(root) = self.process_of(thread).root() else {
             return;
         };
-        let tables = Tables::at(root);
-        let read = |address: u64| {
-            let found = tables.translate(self.hw, UserAddr(address))?;
-            let usable = found.kind == Kind::Ram && self.hw.is_ram(found.at.frame());
-            usable.then(|| self.hw.read(found.at))
-        };
-        let mut base = thread.regs.get(Reg::Rbp);
-        let mut frames = 1;
-        let end = loop {
-            if base == 0 {
-                break BacktraceEnd::Outermost;
-            }
-            if !base.is_multiple_of(8) {
-                break BacktraceEnd::Cut;
-            }
-            let (Some(next), Some(back)) = (read(base), base.checked_add(8).and_then(read)) else {
-                break BacktraceEnd::Cut;
-            };
-            if back == 0 {
-                break BacktraceEnd::Outermost;
-            }
-            if frames == BACKTRACE_MAX {
-                break BacktraceEnd::More;
-            }
-            report.backtrace[frames] = back;
+        let (mut stack, mut frames) = (UserStack::new(self.hw, root), 1);
+        let (rsp, rbp) = (thread.regs.get(Reg::Rsp), thread.regs.get(Reg::Rbp));
+        let end = follow(&mut stack, rsp, rbp, BACKTRACE_MAX - 1, |address| {
+            report.backtrace[frames] = address;
             frames += 1;
-            if next != 0 && next <= base {
-                break BacktraceEnd::Cut;
-            }
-            base = next;
+        });
+        let end = match end {
+            End::Complete => BacktraceEnd::Outermost,
+            End::Truncated => BacktraceEnd::More,
+            End::Cut | End::Unmapped => BacktraceEnd::Cut,
         };
         report.frames = frames as u64;
         report.end = end as u64;

@@ -57,6 +57,8 @@ pub struct Translation {
     pub executable: bool,
     /// What lies there.
     pub kind: Kind,
+    /// Bytes of the page that it is in.
+    pub page_bytes: u64,
 }
 
 /// How far a teardown has come: the address that it looks at next.
@@ -192,7 +194,8 @@ impl Tables {
     }
 
     /// What a program finds at an address, as the hardware would see it: through user entries only, with the least access
-    /// on the way, in pages of 4 KiB, 2 MiB or 1 GiB. Four loads at most; takes no lock and fits the sampling path.
+    /// on the way, in pages of 4 KiB, 2 MiB or 1 GiB. Four loads at most, from RAM whatever the tables say; takes no lock and fits
+    /// the sampling path.
     #[must_use]
     pub fn translate(self, memory: &impl PhysMemory, address: UserAddr) -> Option<Translation> {
         if address.0 >= HALF_END {
@@ -200,6 +203,9 @@ impl Tables {
         }
         let (mut table, mut writable, mut executable) = (self.root, true, true);
         for level in [4, 3, 2, 1] {
+            if !memory.is_ram(table) {
+                return None;
+            }
             let entry = Entry(memory.read(slot(table, address.0, level)));
             if !entry.is_present() || !entry.is_user() {
                 return None;
@@ -212,6 +218,7 @@ impl Tables {
                     writable,
                     executable,
                     kind: entry.kind(),
+                    page_bytes: span(level),
                 });
             }
             table = entry.next_table()?;

@@ -31,7 +31,9 @@ pub use interrupted::Interrupted;
 pub use layout::{KernelMap, Span};
 pub use machine::Machine;
 pub use source::{SampleSource, Tick};
+pub(crate) use stack::UserStack;
 pub use threads::{ThreadView, Threads};
+pub(crate) use walk::{End, follow};
 
 #[cfg(test)]
 mod tests;

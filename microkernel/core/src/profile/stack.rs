@@ -12,9 +12,9 @@ use ipc::abi::layout::USER_END;
 
 /// A program's stack. The whole lower half may hold it: where exactly it is, only the program knows.
 #[derive(Debug)]
-pub struct UserStack<'m, M: PhysMemory + ?Sized>(UserMemory<'m, M>);
+pub struct UserStack<'m, M: PhysMemory>(UserMemory<'m, M>);
 
-impl<'m, M: PhysMemory + ?Sized> UserStack<'m, M> {
+impl<'m, M: PhysMemory> UserStack<'m, M> {
     /// The stacks of the address space with this root table.
     #[must_use]
     pub const fn new(memory: &'m M, root: Frame) -> Self {
@@ -22,7 +22,7 @@ impl<'m, M: PhysMemory + ?Sized> UserStack<'m, M> {
     }
 }
 
-impl<M: PhysMemory + ?Sized> Stack for UserStack<'_, M> {
+impl<M: PhysMemory> Stack for UserStack<'_, M> {
     fn holds(&self, frame: u64) -> bool {
         frame <= USER_END - FRAME_BYTES
     }

@@ -51,7 +51,8 @@ pub fn follow<S: Stack>(
     mut push: impl FnMut(u64),
 ) -> End {
     let (mut floor, mut frame) = (rsp, rbp);
-    for _ in 0..limit {
+    // One frame beyond the limit is looked at: it may be where the chain ends.
+    for taken in 0..=limit {
         if frame == 0 {
             return End::Complete;
         }
@@ -65,6 +66,7 @@ pub fn follow<S: Stack>(
             return End::Complete;
         }
         match stack.caller(address) {
+            Caller::Inner | Caller::Outermost if taken == limit => break,
             Caller::Inner => push(address),
             Caller::Outermost => {
                 push(address);
@@ -76,9 +78,5 @@ pub fn follow<S: Stack>(
         floor = frame + FRAME_BYTES;
         frame = outer;
     }
-    if frame == 0 {
-        End::Complete
-    } else {
-        End::Truncated
-    }
+    End::Truncated
 }

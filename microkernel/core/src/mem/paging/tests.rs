@@ -90,6 +90,7 @@ fn a_page_is_where_it_was_mapped() {
         writable: false,
         executable: true,
         kind: Kind::Ram,
+        page_bytes: PAGE_SIZE,
     };
     assert_eq!(
         tables.translate(&memory, UserAddr(PROGRAM_BASE + 0x123)),
@@ -411,6 +412,7 @@ proptest! {
                 writable: access == Access::Write,
                 executable: access == Access::Execute,
                 kind,
+                page_bytes: PAGE_SIZE,
             };
             prop_assert_eq!(tables.translate(&memory, UserAddr(at + 0xabc)), Some(found));
             for beside in [at - PAGE_SIZE, at + PAGE_SIZE] {

@@ -49,11 +49,15 @@ fn a_chain_ends_at_a_frame_pointer_or_a_return_address_of_zero() {
 
 #[test]
 fn a_limit_is_told_from_an_end() {
-    let (fake, root, to) = user(&[0x7000, 0x7040, 0x7080]);
-    let go = |limit| walk(&mut UserStack::new(&fake, root), 0x7000, 0x7000, limit);
-    assert_eq!(go(0), (vec![], End::Truncated));
-    assert_eq!(go(2), (to[..2].to_vec(), End::Truncated));
-    assert_eq!(go(3), (to, End::Complete));
+    let (mut fake, root, to) = user(&[0x7000, 0x7040, 0x7080]);
+    let go = |fake: &Fake, limit| walk(&mut UserStack::new(fake, root), 0x7000, 0x7000, limit);
+    assert_eq!(go(&fake, 0), (vec![], End::Truncated));
+    assert_eq!(go(&fake, 2), (to[..2].to_vec(), End::Truncated));
+    assert_eq!(go(&fake, 3), (to.clone(), End::Complete));
+    // As `main` leaves it: a frame that nobody called.
+    fake.poke(root, 0x7088, 0);
+    assert_eq!(go(&fake, 1), (to[..1].to_vec(), End::Truncated));
+    assert_eq!(go(&fake, 2), (to[..2].to_vec(), End::Complete));
 }
 
 #[test]
@@ -167,8 +171,10 @@ proptest! {
         let kept = to.len().min(limit);
         prop_assert_eq!(&found, &to[..kept]);
         prop_assert_eq!(end, if kept == to.len() { End::Complete } else { End::Truncated });
-        let pages = (at[kept.saturating_sub(1)] + 16 - at[0]) / 4096 + 2;
-        prop_assert!(fake.count() <= 2 * kept as u64 + 4 * pages);
+        // One beyond the limit is looked at.
+        let seen = to.len().min(limit + 1);
+        let pages = (at[seen - 1] + 16 - at[0]) / 4096 + 2;
+        prop_assert!(fake.count() <= 2 * seen as u64 + 4 * pages);
     }
 
     /// Holes, cycles, kernel and non-canonical addresses, and memory that changes while it is read: what is given is
@@ -200,7 +206,7 @@ proptest! {
         fake.spoilt_after = spoilt_after;
         let (found, _) = walk(&mut UserStack::new(&fake, root), rsp, rbp, limit);
         prop_assert!(found.len() <= limit && found.iter().all(|&address| address != 0 && address < USER_END));
-        prop_assert!(fake.count() <= 10 * limit as u64);
+        prop_assert!(fake.count() <= 10 * (limit as u64 + 1));
         let top = STACK.start + rsp % 4096;
         if let Some((found, _)) = kernel(&fake, top, top + rbp % 64 * 8) {
             prop_assert!(found.len() <= 15 && found.iter().all(|&address| TEXT.contains(address - 1)));

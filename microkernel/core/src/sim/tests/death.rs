@@ -152,6 +152,7 @@ fn a_fault_says_where_and_what_the_registers_were() {
         sim.machine.write(at.offset(word as u64 * 8), *value);
     }
     let regs = &sim.thread(user).regs;
+    regs.set(Reg::Rsp, 0x50_0000);
     regs.set(Reg::Rbp, 0x50_0000);
     regs.set(Reg::R15, 15);
     sim.enter(cpu, Entry::Fault(14));
@@ -202,6 +203,7 @@ fn a_backtrace_says_how_it_ended() {
         for (word, value) in words.iter().enumerate() {
             sim.machine.write(at.offset(word as u64 * 8), *value);
         }
+        sim.thread(user).regs.set(Reg::Rsp, STACK);
         sim.thread(user).regs.set(Reg::Rbp, STACK);
         sim.enter(cpu, Entry::Fault(6));
         sim.settle();
