@@ -17,7 +17,8 @@ use crate::{Mutex, OwnedHandle, mapping, syscall, time};
 /// Stack of a thread that asks for no other, in bytes.
 pub const STACK_BYTES: u64 = 64 * 1024;
 
-/// How often `join` looks whether a thread that announced its end has left its stack, in nanoseconds.
+/// How often `join` looks whether a thread that announced its end has left its stack, in nanoseconds. The kernel signals the
+/// end of a process, not of a thread; from the announcement it is a few instructions to the end, so one look mostly does.
 const LEAVING: u64 = 50_000;
 
 type Body = Box<dyn FnOnce() + Send>;

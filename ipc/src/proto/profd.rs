@@ -1,13 +1,15 @@
 //! The messages of profd: what a profile is asked for, and what the answer is.
 //!
-//! A start is answered when its window has closed, so the call is parked meanwhile; a stop from another caller, or a
-//! second start, is answered at once. The result is too large for a message: it travels as a memory object, and the
-//! reply says which of its bytes are the folded profile and which are its text.
+//! A start is answered when its window has closed, so the call is parked meanwhile; a stop, or a second start, is answered
+//! at once. The caller numbers its profiles: a stop ends the one that it names, and may come before its start. The result
+//! is too large for a message: it travels as a memory object, and the reply says which of its bytes are the folded
+//! profile and which are its text.
 
 use postcard::experimental::max_size::MaxSize;
 use serde::{Deserialize, Serialize};
 
 use super::Text;
+use super::init::Name;
 use crate::abi::profile::SourceRequest;
 
 /// Longest window, in milliseconds. The driver has no such limit; it keeps a shell from being held for long.
@@ -16,11 +18,11 @@ pub const WINDOW_MAX_MS: u16 = 2000;
 pub const CHAINS_MAX: u16 = 512;
 /// Most frames of a printed chain, its leaf included: all that a sample record has room for.
 pub const DEPTH_MAX: u8 = 48;
-/// Longest name of who asks, in bytes.
-pub const HOLDER_MAX: usize = 24;
+/// Longest name of a session, in bytes.
+pub const SESSION_MAX: usize = 16;
 
-/// Who asks for a profile, as a refusal names it to others.
-pub type Holder = Text<HOLDER_MAX>;
+/// Which of its users a program asks for, such as the console's.
+pub type SessionName = Text<SESSION_MAX>;
 
 /// Which source is asked for; the wire form of [`SourceRequest`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, MaxSize)]
@@ -94,8 +96,35 @@ impl Default for Request {
 pub struct Start {
     /// What to measure and print.
     pub request: Request,
-    /// Who asks.
-    pub holder: Holder,
+    /// Number of this profile among the caller's; it uses each once.
+    pub number: u64,
+    /// For whom, as a refusal tells others.
+    pub session: SessionName,
+}
+
+/// Who runs a profile.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, MaxSize)]
+pub struct Holder {
+    /// The process that asked.
+    pub pid: u32,
+    /// Its name; empty if profd was not told.
+    pub program: Name,
+    /// For which of its sessions.
+    pub session: SessionName,
+}
+
+impl core::fmt::Display for Holder {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let Self {
+            pid,
+            program,
+            session,
+        } = self;
+        match program.as_str() {
+            "" => write!(f, "session {session} of pid {pid}"),
+            program => write!(f, "session {session} of {program} (pid {pid})"),
+        }
+    }
 }
 
 /// Longest name of a place, in bytes; longer ones are cut.
@@ -164,15 +193,13 @@ pub enum Refusal {
     Stopped,
     /// No memory for the result.
     NoMemory,
-    /// A stop, and no profile runs for this caller.
-    NotRunning,
 }
 
 impl core::fmt::Display for Refusal {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::BadRequest => f.write_str("a number of the request is out of range"),
-            Self::Busy { holder } => write!(f, "{holder} runs a profile; wait until it ends"),
+            Self::Busy { holder } => write!(f, "{holder} runs a profile"),
             Self::NoSource { asked } => {
                 write!(
                     f,
@@ -204,7 +231,6 @@ impl core::fmt::Display for Refusal {
             },
             Self::Stopped => f.write_str("stopped before the window opened"),
             Self::NoMemory => f.write_str("no memory for the result"),
-            Self::NotRunning => f.write_str("no profile runs"),
         }
     }
 }
@@ -215,8 +241,9 @@ crate::protocol! {
     error Refusal;
     /// Measures and answers with the result, which the caller maps read-only. Parked until the window has closed.
     1 Measure = measure(Start) -> Answer, handles [H; 1];
-    /// Ends the window that was opened through the same badge now; its `measure` is answered with what there is.
-    2 Stop = stop(()) -> ();
+    /// Ends the window of the caller's profile with this number now; its `measure` is answered with what there is. If that has
+    /// not come yet, it is refused when it comes.
+    2 Stop = stop(u64) -> ();
     /// Names a place, as a report does: ``image`function+0xoffset``. None if nobody knows a name.
     3 Locate = locate(Spot) -> Option<Text<PLACE_MAX>>;
 }
@@ -241,11 +268,21 @@ mod tests {
         };
         let start = Start {
             request,
-            holder: Holder::try_from("console").unwrap(),
+            number: 300,
+            session: Text::cut("console"),
         };
         assert_eq!(
             bytes(&start),
-            b"\xf4\x03\x01\x0c\x08\x08\x03\x02\x07console"
+            b"\xf4\x03\x01\x0c\x08\x08\x03\x02\xac\x02\x07console"
+        );
+        let holder = Holder {
+            pid: 300,
+            program: Text::cut("shell"),
+            session: Text::cut("net"),
+        };
+        assert_eq!(
+            bytes(&Refusal::Busy { holder }),
+            b"\x01\xac\x02\x05shell\x03net"
         );
         let answer = Answer {
             profile: 300,
@@ -261,7 +298,7 @@ mod tests {
             }),
             [5, 6, 0xf4, 3]
         );
-        assert_eq!(bytes(&Refusal::NotRunning), [9]);
+        assert_eq!(bytes(&Refusal::NoMemory), [8]);
         let spot = Spot {
             pid: 12,
             address: 300,
@@ -269,6 +306,18 @@ mod tests {
         };
         assert_eq!(bytes(&spot), [12, 0xac, 2, 1]);
         assert_eq!(OPERATIONS, [(1, "measure"), (2, "stop"), (3, "locate")]);
+    }
+
+    #[test]
+    fn a_holder_is_named_as_its_user_knows_it() {
+        let mut holder = Holder {
+            pid: 4,
+            program: Text::cut("shell"),
+            session: Text::cut("console"),
+        };
+        assert_eq!(holder.to_string(), "session console of shell (pid 4)");
+        holder.program = Text::new();
+        assert_eq!(holder.to_string(), "session console of pid 4");
     }
 
     #[test]

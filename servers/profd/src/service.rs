@@ -1,12 +1,13 @@
 //! profd as others call it: one profile at a time, its caller parked until it is done.
 
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use ipc::abi::{Error, NEVER};
 use ipc::proto::init::{Event, Happening};
 use ipc::proto::profd::{
-    Answer, Holder, Locate, Measure, PLACE_MAX, Refusal, Rendering, Request, Service, Spot, Start,
-    Stop,
+    Answer, Holder, Locate, Measure, PLACE_MAX, Refusal, Rendering, Request, Service, SessionName,
+    Spot, Start, Stop,
 };
 use ipc::proto::{Call, Parked, Responder, Served, Text};
 
@@ -20,6 +21,10 @@ use crate::profile::Profile;
 use crate::report::{Options, report};
 use crate::session::{Progress, Session};
 use crate::stacks::stacks;
+
+/// Most stops that are remembered until their profile is asked for. One that came after its profile's end stays among them
+/// until others take its place.
+const EARLY_MAX: usize = 64;
 
 /// What profd needs of the system it runs on, beside the driver.
 pub trait Platform {
@@ -44,15 +49,41 @@ pub struct Profd<'a, D, S, P: Responder> {
     driver: D,
     platform: S,
     running: Option<Running<P>>,
+    /// Profiles that were stopped and did not run.
+    early: VecDeque<Id>,
+}
+
+/// Which profile: the badge of its caller, and the caller's number for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Id {
+    badge: u64,
+    number: u64,
 }
 
 /// The profile that runs, and who waits for it.
 struct Running<P: Responder> {
     session: Session,
     request: Request,
-    holder: Holder,
-    badge: u64,
+    id: Id,
+    /// For whom.
+    name: SessionName,
     caller: Parked<P, Measure>,
+}
+
+impl<P: Responder> Running<P> {
+    /// Who runs it, for others.
+    fn holder(&self, processes: &Processes) -> Holder {
+        // init makes the badge of a program's handle from its process id.
+        let pid = self.id.badge as u32;
+        Holder {
+            pid,
+            program: processes
+                .get(pid)
+                .map(|process| process.name.clone())
+                .unwrap_or_default(),
+            session: self.name.clone(),
+        }
+    }
 }
 
 impl<'a, D, S, P> Profd<'a, D, S, P>
@@ -71,6 +102,7 @@ where
             driver,
             platform,
             running: None,
+            early: VecDeque::with_capacity(EARLY_MAX),
         }
     }
 
@@ -104,10 +136,9 @@ where
 
     /// Nobody holds a handle with this badge any more: a profile that was asked for through it is ended.
     pub fn closed(&mut self, badge: u64) {
-        if let Some(running) = self
-            .running
-            .as_mut()
-            .filter(|running| running.badge == badge)
+        self.early.retain(|id| id.badge != badge);
+        if let Some(running) = &mut self.running
+            && running.id.badge == badge
         {
             running.session.stop();
         }
@@ -187,13 +218,21 @@ where
     S: Platform<Handle = P::Handle>,
 {
     fn measure(&mut self, call: Call<'_, P, Measure>, start: Start) -> Served<Measure, P::Handle> {
-        if let Some(running) = &self.running {
-            return Err(Refusal::Busy {
-                holder: running.holder.clone(),
-            });
-        }
-        let Start { request, holder } = start;
+        let Start {
+            request,
+            number,
+            session: name,
+        } = start;
         let badge = call.badge();
+        let id = Id { badge, number };
+        if let Some(index) = self.early.iter().position(|early| *early == id) {
+            self.early.remove(index);
+            return Err(Refusal::Stopped);
+        }
+        if let Some(running) = &self.running {
+            let holder = running.holder(&self.processes);
+            return Err(Refusal::Busy { holder });
+        }
         let atlas = Atlas {
             catalog: &self.catalog,
             processes: &self.processes,
@@ -208,21 +247,26 @@ where
         self.running = Some(Running {
             session,
             request,
-            holder,
-            badge,
+            id,
+            name,
             caller,
         });
         Ok(outcome)
     }
 
-    fn stop(&mut self, call: Call<'_, P, Stop>, (): ()) -> Served<Stop, P::Handle> {
+    fn stop(&mut self, call: Call<'_, P, Stop>, number: u64) -> Served<Stop, P::Handle> {
+        let badge = call.badge();
+        let id = Id { badge, number };
         match &mut self.running {
-            Some(running) if running.badge == call.badge() => {
-                running.session.stop();
-                Ok(call.reply(()))
+            Some(running) if running.id == id => running.session.stop(),
+            _ => {
+                if self.early.len() == EARLY_MAX {
+                    self.early.pop_front();
+                }
+                self.early.push_back(id);
             }
-            _ => Err(Refusal::NotRunning),
         }
+        Ok(call.reply(()))
     }
 
     fn locate(&mut self, call: Call<'_, P, Locate>, spot: Spot) -> Served<Locate, P::Handle> {

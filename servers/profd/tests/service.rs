@@ -5,7 +5,7 @@ mod support;
 use ipc::abi::Error;
 use ipc::proto::init::{BUILD_ID_MAX, Ending, Event, Happening};
 use ipc::proto::profd::{
-    Answer, Client, Holder, Refusal, Rendering, Request, Spot, Start, dispatch,
+    Answer, Client, Holder, Refusal, Rendering, Request, SessionName, Spot, Start, dispatch,
 };
 use ipc::proto::{CallError, Desk, Loopback, Text};
 use profd::decode::decode;
@@ -38,9 +38,14 @@ impl Platform for Bench {
 }
 
 fn start(request: Request) -> Start {
+    numbered(1, "console", request)
+}
+
+fn numbered(number: u64, session: &str, request: Request) -> Start {
     Start {
         request,
-        holder: Holder::cut("console"),
+        number,
+        session: SessionName::cut(session),
     }
 }
 
@@ -110,13 +115,6 @@ fn a_profile_is_answered_when_its_window_has_closed() {
         client.measure(&start(request)),
         Err(CallError::Transport(Error::TimedOut))
     );
-    let second = client.measure(&start(request));
-    assert_eq!(
-        second,
-        Err(CallError::Service(Refusal::Busy {
-            holder: Holder::cut("console")
-        }))
-    );
     let driver = client.transport().service.driver();
     driver.open(0);
     driver.take(&Record {
@@ -140,20 +138,16 @@ fn a_profile_is_answered_when_its_window_has_closed() {
 }
 
 #[test]
-fn a_stop_comes_from_who_started() {
+fn a_stop_ends_the_profile_that_it_names() {
     client!(client, now, _published);
-    assert_eq!(
-        client.stop(&()),
-        Err(CallError::Service(Refusal::NotRunning))
-    );
     let _ = client.measure(&start(Request::default()));
+    // The same number is another profile if it is another caller's.
     client.transport().badge = 4;
-    assert_eq!(
-        client.stop(&()),
-        Err(CallError::Service(Refusal::NotRunning))
-    );
+    assert_eq!(client.stop(&1), Ok(()));
+    poll!(client);
+    assert_eq!(client.transport().service.driver().stops, 0);
     client.transport().badge = 3;
-    assert_eq!(client.stop(&()), Ok(()));
+    assert_eq!(client.stop(&1), Ok(()));
     now.set(MS);
     poll!(client);
     client.transport().service.driver().idle();
@@ -161,6 +155,63 @@ fn a_stop_comes_from_who_started() {
     assert_eq!(
         last_answer(&mut client.transport().desk),
         Some(Err(Refusal::Stopped))
+    );
+}
+
+#[test]
+fn two_sessions_of_a_shell_do_not_end_each_others_profile() {
+    client!(client, now, _published);
+    client.transport().service.happened(&started(3, "shell"));
+    let _ = client.measure(&start(Request::default()));
+    let second = client.measure(&numbered(2, "net 1", Request::default()));
+    let holder = Holder {
+        pid: 3,
+        program: Text::cut("shell"),
+        session: SessionName::cut("console"),
+    };
+    assert_eq!(second, Err(CallError::Service(Refusal::Busy { holder })));
+    // Ctrl-C there, which comes when its profile is refused already.
+    assert_eq!(client.stop(&2), Ok(()));
+    now.set(MS);
+    poll!(client);
+    assert_eq!(client.transport().service.driver().stops, 0);
+    assert!(client.transport().desk.last_answer.is_none());
+    assert_eq!(client.stop(&1), Ok(()));
+    poll!(client);
+    assert_eq!(client.transport().service.driver().stops, 1);
+}
+
+#[test]
+fn a_stop_that_comes_first_is_not_lost_and_holds_once() {
+    client!(client, _now, _published);
+    let refused = |refusal| Err(CallError::Service(refusal));
+    for number in [1, 2] {
+        assert_eq!(client.stop(&number), Ok(()));
+    }
+    client.transport().service.closed(9);
+    let first = client.measure(&start(Request::default()));
+    assert_eq!(first, refused(Refusal::Stopped));
+    assert_eq!(client.transport().service.driver().starts, 0);
+    // A caller that is gone has no profile to come.
+    client.transport().service.closed(3);
+    let second = client.measure(&numbered(2, "console", Request::default()));
+    assert_eq!(second, Err(CallError::Transport(Error::TimedOut)));
+}
+
+#[test]
+fn the_stops_that_are_remembered_are_bounded() {
+    client!(client, _now, _published);
+    for number in 0..1000 {
+        assert_eq!(client.stop(&number), Ok(()));
+    }
+    let measured = |number| numbered(number, "console", Request::default());
+    assert_eq!(
+        client.measure(&measured(999)),
+        Err(CallError::Service(Refusal::Stopped))
+    );
+    assert_eq!(
+        client.measure(&measured(0)),
+        Err(CallError::Transport(Error::TimedOut))
     );
 }
 

@@ -23,7 +23,9 @@ pub struct FakeSystem {
     pub ended: BTreeMap<u32, ExitReport>,
     pub killed: Vec<u32>,
     pub names: BTreeMap<u64, String>,
-    pub requests: Vec<Request>,
+    /// With their numbers.
+    pub requests: Vec<(u64, Request)>,
+    pub profiles: u64,
     pub profile: Option<Result<String, CallError<Refusal>>>,
     pub memory: MemoryInfo,
     pub cpus: Vec<CpuInfo>,
@@ -98,12 +100,17 @@ impl System for FakeSystem {
     fn locate(&mut self, _: u32, address: u64, is_return: bool) -> Option<String> {
         self.names.get(&(address - u64::from(is_return))).cloned()
     }
+    fn profile_number(&mut self) -> u64 {
+        self.profiles += 1;
+        self.profiles
+    }
     fn profile(
         &mut self,
+        number: u64,
         request: Request,
         show: &mut dyn FnMut(&str),
     ) -> Result<(), CallError<Refusal>> {
-        self.requests.push(request);
+        self.requests.push((number, request));
         let text = self
             .profile
             .take()

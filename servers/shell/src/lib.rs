@@ -16,6 +16,7 @@ mod fake;
 pub mod format;
 pub mod jobs;
 pub mod line;
+pub mod persist;
 pub mod protocol;
 pub mod session;
 pub mod system;

@@ -2,11 +2,12 @@
 
 use alloc::string::String;
 use alloc::vec;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use ipc::abi::info::{CpuInfo, InfoKind, MemoryInfo};
 use ipc::abi::{Error, Rights};
 use ipc::proto::init::{self, Args, ExitReport, Name, ProcessInfo, Spawn};
-use ipc::proto::profd::{self, Holder, Refusal, Request, Spot, Start};
+use ipc::proto::profd::{self, Refusal, Request, SessionName, Spot, Start};
 use ipc::proto::{CallError, ProtocolError, stream};
 use shell::protocol::PROGRAMS;
 use shell::system::{InitResult, LogPart, System};
@@ -25,6 +26,9 @@ const LOCATE_TIMEOUT: u64 = 500 * time::MILLISECOND;
 const FLUSH_TIMEOUT: u64 = 1000 * time::MILLISECOND;
 /// Action of the call `system_power`.
 const POWER_OFF: u64 = 0;
+
+/// Profiles that this program's sessions have asked for.
+static PROFILES: AtomicU64 = AtomicU64::new(0);
 
 /// The system, for one session.
 pub struct Machine {
@@ -86,13 +90,21 @@ impl System for Machine {
         Some(name.as_str().into())
     }
 
+    fn profile_number(&mut self) -> u64 {
+        PROFILES.fetch_add(1, Ordering::Relaxed)
+    }
+
     fn profile(
         &mut self,
+        number: u64,
         request: Request,
         show: &mut dyn FnMut(&str),
     ) -> Result<(), CallError<Refusal>> {
-        let holder = Holder::cut(self.wiring.stream.0);
-        let start = Start { request, holder };
+        let start = Start {
+            request,
+            number,
+            session: SessionName::cut(self.wiring.stream.0),
+        };
         let (answer, [memory]) = self.profd.measure(&start)?;
         let mapping = Mapping::whole(memory.raw()).map_err(CallError::Transport)?;
         let (start, len) = (answer.text_start as usize, answer.text as usize);

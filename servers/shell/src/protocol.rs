@@ -26,8 +26,8 @@ pub enum Stop {
     Nothing,
     /// A process, by killing it.
     Process(u32),
-    /// The profile that runs.
-    Profile,
+    /// The profile with this number, whether profd has been asked for it yet or not.
+    Profile(u64),
 }
 
 /// Why the terminal refuses one of its own.
@@ -92,7 +92,7 @@ mod tests {
         for (stop, expected) in [
             (Stop::Nothing, &[0][..]),
             (Stop::Process(300), &[1, 0xac, 2]),
-            (Stop::Profile, &[2]),
+            (Stop::Profile(300), &[2, 0xac, 2]),
         ] {
             assert_eq!(postcard::to_slice(&stop, &mut buffer).unwrap(), expected);
         }

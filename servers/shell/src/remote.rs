@@ -4,48 +4,32 @@ use alloc::string::String;
 use core::fmt;
 
 use ipc::abi::Handle;
-use ipc::proto::CallError;
-use ipc::proto::stream::{CHUNK_MAX, Chunk, Client as StreamClient, StreamError};
+use ipc::proto::stream::{CHUNK_MAX, Chunk, Client as StreamClient};
+use shell::persist::{Clock, PAUSE, persist};
 use shell::protocol::{Client as TerminalClient, Stop};
 use shell::session::Session;
 use shell::terminal::{Closed, Sink};
 use sysroot::{Connection, time};
 
-/// How often, and at what distance, a write is tried whose server does not answer: it is being restarted.
-const TRIES: u32 = 20;
-const DISTANCE: u64 = 50 * time::MILLISECOND;
+/// The machine's time.
+pub struct Time;
+
+impl Clock for Time {
+    fn now(&self) -> u64 {
+        time::now()
+    }
+    fn pause(&self) {
+        time::sleep(PAUSE);
+    }
+}
 
 /// A stream as a terminal's screen.
-pub struct Screen {
-    stream: StreamClient<Connection>,
-    /// The last write was given up: nobody has answered since.
-    down: bool,
-}
+pub struct Screen(StreamClient<Connection>);
 
 impl Screen {
     /// A screen behind a stream's endpoint.
     pub const fn new(stream: Handle) -> Self {
-        Self {
-            stream: StreamClient::new(Connection::new(stream)),
-            down: false,
-        }
-    }
-
-    fn write_chunk(&mut self, chunk: &Chunk) -> Result<(), Closed> {
-        let tries = if self.down { 1 } else { TRIES };
-        for _ in 0..tries {
-            match self.stream.write(chunk) {
-                Ok(()) => {
-                    self.down = false;
-                    return Ok(());
-                }
-                Err(CallError::Service(StreamError::Closed)) => return Err(Closed),
-                Err(_) => time::sleep(DISTANCE),
-            }
-        }
-        // A console that does not come back has nobody before it. The session goes on, unseen, until it does.
-        self.down = true;
-        Ok(())
+        Self(StreamClient::new(Connection::new(stream)))
     }
 }
 
@@ -54,7 +38,7 @@ impl Sink for Screen {
         for part in bytes.chunks(CHUNK_MAX) {
             // A part is at most a chunk.
             let chunk = Chunk::try_from(part).unwrap_or_default();
-            self.write_chunk(&chunk)?;
+            persist(&Time, || self.0.write(&chunk))?;
         }
         Ok(())
     }

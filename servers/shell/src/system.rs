@@ -54,12 +54,17 @@ pub trait System {
     /// `None` if nobody knows a name.
     fn locate(&mut self, pid: u32, address: u64, is_return: bool) -> Option<String>;
 
-    /// Measures, and hands the report to `show`. Returns when the window has closed, by its time or by Ctrl-C.
+    /// A number for a profile, which no other profile of this program gets.
+    fn profile_number(&mut self) -> u64;
+
+    /// Measures, and hands the report to `show`. Returns when the window has closed, by its time or by a stop of the
+    /// profile with this number.
     ///
     /// # Errors
     /// profd's.
     fn profile(
         &mut self,
+        number: u64,
         request: Request,
         show: &mut dyn FnMut(&str),
     ) -> Result<(), CallError<Refusal>>;

@@ -177,9 +177,9 @@ fn ctrl_c_ends_what_the_command_said_and_forgets_what_was_typed_before() {
 #[test]
 fn ctrl_c_is_seen_when_no_more_can_be_kept() {
     let mut bench = Bench::new();
-    bench.guard(Stop::Profile);
+    bench.guard(Stop::Profile(5));
     bench.typed(&vec![b'x'; AHEAD_MAX + 1]);
-    assert_eq!(bench.typed(b"\x03"), Stop::Profile);
+    assert_eq!(bench.typed(b"\x03"), Stop::Profile(5));
     assert_eq!(bench.next_line(), None);
     assert_eq!(bench.shown(), "^C\n\r> \x1b[K");
 }
@@ -190,7 +190,7 @@ fn ctrl_c_in_the_same_bytes_as_the_line_is_for_its_command() {
     bench.next_line();
     assert_eq!(bench.typed(b"profile\n\x03"), Stop::Nothing);
     assert_eq!(bench.desk.line.take().as_deref(), Some("profile"));
-    assert!(bench.guard(Stop::Profile));
+    assert!(bench.guard(Stop::Profile(5)));
     // The same, typed ahead.
     bench.typed(b"\x03run spin\n");
     assert_eq!(bench.next_line().as_deref(), Some("run spin"));
@@ -236,7 +236,7 @@ fn programs_can_write_and_flush_and_nothing_else() {
     ));
     assert!(matches!(bench.call::<Print>(INPUT, &chunk), Some(Err(1))));
     assert!(matches!(
-        bench.call::<Guard>(PROGRAMS, &Stop::Profile),
+        bench.call::<Guard>(PROGRAMS, &Stop::Profile(5)),
         Some(Err(1))
     ));
 }

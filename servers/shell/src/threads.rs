@@ -6,28 +6,25 @@ use core::fmt;
 
 use ipc::abi::{Error, Handle, NEVER, Rights};
 use ipc::proto::stream::{CHUNK_MAX, Client as StreamClient};
-use ipc::proto::{CallError, Message, init, profd};
+use ipc::proto::{Message, init, profd};
 use shell::banner::banner;
 use shell::command::execute;
 use shell::jobs::Jobs;
+use shell::persist::persist;
 use shell::protocol::{COMMANDS, Client as TerminalClient, INPUT, Stop, serve};
 use shell::session::Session;
 use shell::terminal::Terminal;
-use sysroot::{Connection, Event, OwnedHandle, Port, handle, startup, syscall, thread, time};
+use sysroot::{Connection, Event, OwnedHandle, Port, handle, startup, syscall, thread};
 
 use crate::machine::Machine;
-use crate::remote::{Remote, Screen};
+use crate::remote::{Remote, Screen, Time};
 
-/// How long the reader waits before it asks a stream again that failed, in nanoseconds: its server is being restarted.
-const RETRY: u64 = 100 * time::MILLISECOND;
-/// How often, and at what distance, a profile is told to stop that is not running yet.
-const STOP_TRIES: u32 = 20;
-const STOP_DISTANCE: u64 = 5 * time::MILLISECOND;
-
-/// Why there is no session.
+/// Why there is no session, or no longer.
 pub enum Failure {
     /// The program's entry gives it less than it needs.
     NotGiven(&'static str),
+    /// The stream is gone.
+    Closed,
     /// The kernel refused.
     Kernel(Error),
 }
@@ -42,6 +39,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotGiven(name) => write!(f, "was not given {name}"),
+            Self::Closed => f.write_str("the session's stream is gone"),
             Self::Kernel(error) => error.fmt(f),
         }
     }
@@ -86,6 +84,9 @@ pub fn run(name: &'static str, leave: &'static str) -> Result<Infallible, Failur
     loop {
         match port.receive(NEVER, &mut message) {
             Event::Call { badge } => port.serve(badge, &mut message, &mut terminal, serve),
+            Event::Closed {
+                badge: INPUT | COMMANDS,
+            } => return Err(Failure::Closed),
             // A program ended; its shell hears that from init.
             Event::Closed { .. } | Event::Notified(_) | Event::TimedOut => {}
             Event::Failed(error) => return Err(Failure::Kernel(error)),
@@ -97,19 +98,15 @@ fn given(name: &'static str) -> Result<Handle, Failure> {
     startup::handle(name).ok_or(Failure::NotGiven(name))
 }
 
-/// Brings what the user types to the terminal, and ends what Ctrl-C is to end.
+/// Brings what the user types to the terminal, and ends what Ctrl-C is to end. Returns when the stream or the terminal is
+/// gone; the terminal hears of it by the handle that is closed.
 fn read(wiring: Wiring, input: OwnedHandle) {
     let mut stream = StreamClient::new(Connection::new(wiring.stream.1));
     let mut terminal = TerminalClient::new(Connection::new(input.raw()));
-    loop {
-        match stream.read(&(CHUNK_MAX as u16)) {
-            Ok(bytes) => match terminal.input(&bytes) {
-                Ok(stop) => carry_out(stop, wiring),
-                // The terminal is a thread of this process: without it there is no session.
-                Err(_) => return,
-            },
-            Err(_) => time::sleep(RETRY),
-        }
+    while let Ok(bytes) = persist(&Time, || stream.read(&(CHUNK_MAX as u16)))
+        && let Ok(stop) = terminal.input(&bytes)
+    {
+        carry_out(stop, wiring);
     }
 }
 
@@ -120,17 +117,9 @@ fn carry_out(stop: Stop, wiring: Wiring) {
             // If it fails the process has ended already, and whoever waits for it knows.
             let _ = init::Client::new(Connection::new(wiring.init)).kill(&pid);
         }
-        Stop::Profile => {
-            let mut profd = profd::Client::new(Connection::new(wiring.profd));
-            // The command said that it is about to ask; its call may still be on its way.
-            for _ in 0..STOP_TRIES {
-                match profd.stop(&()) {
-                    Err(CallError::Service(profd::Refusal::NotRunning)) => {
-                        time::sleep(STOP_DISTANCE)
-                    }
-                    _ => return,
-                }
-            }
+        Stop::Profile(number) => {
+            // If it fails profd has died, and the profile with it.
+            let _ = profd::Client::new(Connection::new(wiring.profd)).stop(&number);
         }
     }
 }

@@ -23,12 +23,13 @@ pub(super) fn run(context: Context<'_>) -> fmt::Result {
         Ok(request) => request,
         Err(error) => return context.fail(error),
     };
-    if context.session.guard(Stop::Profile) {
+    let number = context.system.profile_number();
+    if context.session.guard(Stop::Profile(number)) {
         return Ok(());
     }
     let mut written = Ok(());
     let session = &mut *context.session;
-    let result = context.system.profile(request, &mut |text| {
+    let result = context.system.profile(number, request, &mut |text| {
         if written.is_ok() {
             written = session.write_str(text);
         }

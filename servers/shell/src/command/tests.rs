@@ -3,8 +3,8 @@
 use ipc::abi::exit::{BACKTRACE_MAX, BacktraceEnd, FaultKind};
 use ipc::abi::info::{CpuInfo, MemoryInfo};
 use ipc::proto::CallError;
-use ipc::proto::init::{Crash, Ending, InitError};
-use ipc::proto::profd::Refusal;
+use ipc::proto::init::{Crash, Ending, InitError, Name};
+use ipc::proto::profd::{Holder, Refusal, SessionName};
 use proptest::prelude::*;
 
 use super::{COMMANDS, execute};
@@ -334,12 +334,13 @@ fn profile_shows_the_report_of_what_was_asked_for() {
     let mut bench = Bench::default();
     bench.system.profile = Some(Ok("profiled 500 ms\n".into()));
     assert_eq!(bench.run("profile 500 12"), "profiled 500 ms\n");
-    let request = bench.system.requests[0];
+    let (number, request) = bench.system.requests[0];
     assert_eq!(
         (request.window_ms, request.pid, request.chains),
         (500, Some(12), 8)
     );
-    assert_eq!(bench.session.guards, [Stop::Profile, Stop::Nothing]);
+    let guards = [Stop::Profile(number), Stop::Nothing];
+    assert_eq!(bench.session.guards, guards);
 }
 
 #[test]
@@ -360,14 +361,32 @@ fn a_profile_that_cannot_be_is_refused_in_one_line_and_nothing_is_asked() {
 #[test]
 fn a_second_profile_names_the_holder() {
     let mut bench = Bench::default();
-    let holder = "net session 2".try_into().unwrap();
+    let holder = Holder {
+        pid: 4,
+        program: Name::cut("shell"),
+        session: SessionName::cut("net 1"),
+    };
     bench.system.profile = Some(Err(CallError::Service(Refusal::Busy { holder })));
-    let text = bench.run("profile");
-    assert!(
-        text.starts_with("profile: net session 2 ") && text.lines().count() == 1,
-        "{text}"
+    assert_eq!(
+        bench.run("profile"),
+        "profile: session net 1 of shell (pid 4) runs a profile\n"
     );
     assert_eq!(bench.session.guards.last(), Some(&Stop::Nothing));
+}
+
+#[test]
+fn ctrl_c_names_the_profile_that_it_ends() {
+    let mut bench = Bench::default();
+    for _ in 0..2 {
+        bench.system.profile = Some(Ok(String::new()));
+        bench.run("profile");
+    }
+    let [(first, _), (second, _)] = bench.system.requests[..] else {
+        panic!("{:?}", bench.system.requests);
+    };
+    assert_ne!(first, second);
+    let profiles: Vec<_> = bench.session.guards.iter().step_by(2).collect();
+    assert_eq!(profiles, [&Stop::Profile(first), &Stop::Profile(second)]);
 }
 
 #[test]
