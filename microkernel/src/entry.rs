@@ -1,6 +1,5 @@
-//! What each way into the kernel means: the event, as the kernel's decisions know it, and how long it took.
+//! What each way into the kernel means: the event, as the kernel's decisions know it.
 
-use crate::arch::cpu::ticks;
 use crate::arch::machine::{Machine, machine};
 use crate::arch::percpu::PerCpu;
 use core::sync::atomic::Ordering::Relaxed;
@@ -34,13 +33,11 @@ fn state(cpu: &PerCpu) -> &'static CpuState {
 
 /// A system call of the current thread.
 pub fn syscall(cpu: &PerCpu) {
-    cpu.entered.store(ticks(), Relaxed);
     kernel().syscall(state(cpu));
 }
 
 /// An exception in user mode. `address` is that of a page fault.
 pub fn fault(cpu: &PerCpu, vector: u8, error: u64, address: u64) {
-    cpu.entered.store(ticks(), Relaxed);
     let address = if vector == PAGE_FAULT { address } else { 0 };
     kernel().fault(state(cpu), vector, error, address);
 }
@@ -52,7 +49,10 @@ pub fn fetch_fault(cpu: &PerCpu, rip: u64) {
 
 /// An interrupt, in user mode or while idle.
 pub fn interrupt(cpu: &PerCpu, which: u8, interrupted: &Interrupted) {
-    cpu.entered.store(ticks(), Relaxed);
+    // Whatever it is about: it may be nothing.
+    if let Some(kernel) = KERNEL.get() {
+        kernel.entered(state(cpu));
+    }
     let machine = machine();
     match which {
         vector::TIMER => {
@@ -92,7 +92,6 @@ pub fn interrupt(cpu: &PerCpu, which: u8, interrupted: &Interrupted) {
 
 /// This CPU begins to take part in the kernel.
 pub fn join(cpu: &PerCpu) {
-    cpu.entered.store(ticks(), Relaxed);
     let state = state(cpu);
     state
         .load
@@ -106,16 +105,9 @@ pub fn join(cpu: &PerCpu) {
     machine().start_ticking(cpu);
 }
 
-/// What to do after an entry. Interrupts have been off since it began; the longest such time is kept.
+/// What to do after an entry.
 pub fn leave(cpu: &PerCpu) -> Next {
-    if KERNEL.get().is_none() {
-        return Next::Idle;
-    }
-    let state = state(cpu);
-    let next = kernel().leave(state);
-    let spent = ticks().saturating_sub(cpu.entered.load(Relaxed));
-    if spent > state.load.longest_entry.load(Relaxed) {
-        state.load.longest_entry.store(spent, Relaxed);
-    }
-    next
+    KERNEL
+        .get()
+        .map_or(Next::Idle, |kernel| kernel.leave(state(cpu)))
 }

@@ -1,8 +1,8 @@
 //! The kernel: all its state, and the ways in and out of it.
 //!
 //! Every entry runs on one CPU with interrupts off, to its end: one of [`syscall`](Kernel::syscall), `fault`, `interrupt`, `tick`,
-//! `timer` and `kicked`, followed by [`leave`](Kernel::leave), which says what the CPU does next. Nothing is
-//! kept on a stack between two entries.
+//! `timer` and `kicked`, or [`entered`](Kernel::entered) alone, followed by [`leave`](Kernel::leave), which says what the CPU
+//! does next. Nothing is kept on a stack between two entries.
 
 use crate::base::addr::Nanos;
 use crate::base::cpu::{Cpu, CpuId};

@@ -67,8 +67,6 @@ pub struct PerCpu {
     pub stopped: AtomicBool,
     /// TSC ticks that it is ahead of the boot CPU; measured when it came up.
     pub tsc_offset: AtomicI64,
-    /// TSC when the kernel was entered last.
-    pub entered: AtomicU64,
     /// When its timer is wanted.
     pub timer: TimerPlan,
     /// What its timer is set to, in nanoseconds since boot.
@@ -212,7 +210,6 @@ impl PerCpu {
             online: AtomicBool::new(false),
             stopped: AtomicBool::new(false),
             tsc_offset: AtomicI64::new(0),
-            entered: AtomicU64::new(0),
             timer: TimerPlan::new(),
             armed: AtomicU64::new(u64::MAX),
             gdt,

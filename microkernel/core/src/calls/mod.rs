@@ -120,6 +120,7 @@ impl<H: Hardware> Kernel<H> {
         let id = cpu
             .current()
             .expect("a system call comes from the current thread");
+        self.entered(cpu);
         add(&cpu.load.syscalls, 1);
         let thread = self.thread(id);
         let slot = thread.process.load(Relaxed);

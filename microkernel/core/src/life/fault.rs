@@ -53,6 +53,7 @@ impl<H: Hardware> Kernel<H> {
     /// # Panics
     /// If there is no current thread: user mode has one.
     pub fn fault(&self, cpu: &CpuState, vector: u8, error: u64, address: u64) {
+        self.entered(cpu);
         let id = cpu
             .current()
             .expect("an exception in user mode comes from the current thread");

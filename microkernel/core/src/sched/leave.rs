@@ -24,9 +24,21 @@ const ROUNDS: usize = 12;
 const FLUSHED_LOOK: usize = 16;
 
 impl<H: Hardware> Kernel<H> {
-    /// Decides what this CPU does next, and puts it in place.
+    /// Decides what this CPU does next, and puts it in place. Interrupts were off since the entry began: the longest such time is kept.
     pub fn leave(&self, cpu: &CpuState) -> Next {
         debug_assert!(cpu.token.holds_nothing(), "a lock is held at kernel exit");
+        let next = self.next(cpu);
+        let entered = cpu.load.entered.load(Relaxed);
+        debug_assert!(entered != 0, "an entry was not announced");
+        cpu.load.entered.store(0, Relaxed);
+        let spent = self.hw.tsc().0.saturating_sub(entered);
+        if spent > cpu.load.longest_entry.load(Relaxed) {
+            cpu.load.longest_entry.store(spent, Relaxed);
+        }
+        next
+    }
+
+    fn next(&self, cpu: &CpuState) -> Next {
         if self.work.is_runnable() {
             self.work_step(cpu);
         }
@@ -120,8 +132,12 @@ impl<H: Hardware> Kernel<H> {
         found
     }
 
-    /// Every entry begins here: an idle CPU is no longer idle.
-    pub(crate) fn entered(&self, cpu: &CpuState) {
+    /// Every entry begins here, also one that turns out to be about nothing: an idle CPU is no longer idle, and from here on it is
+    /// measured how long interrupts are off. A second call in the same entry does nothing.
+    pub fn entered(&self, cpu: &CpuState) {
+        if cpu.load.entered.load(Relaxed) == 0 {
+            cpu.load.entered.store(self.hw.tsc().0, Relaxed);
+        }
         if cpu.current.load(Relaxed) == ThreadId::NONE
             && self.idle.load(Relaxed) & cpu.token.id().bit() != 0
         {

@@ -18,6 +18,8 @@ pub struct CpuLoad {
     pub syscalls: AtomicU64,
     pub switches: AtomicU64,
     pub longest_entry: AtomicU64,
+    /// TSC when the kernel was entered; 0 outside it.
+    pub entered: AtomicU64,
     /// TSC when the current thread, or idling, began to be counted.
     pub since: AtomicU64,
 }
@@ -36,6 +38,7 @@ impl CpuLoad {
             syscalls: AtomicU64::new(0),
             switches: AtomicU64::new(0),
             longest_entry: AtomicU64::new(0),
+            entered: AtomicU64::new(0),
             since: AtomicU64::new(0),
         }
     }

@@ -14,8 +14,8 @@ impl<H: Hardware + Machine> Kernel<H> {
     /// The periodic tick, 100 a second on each CPU: samples, ends time slices, and moves on what waits for other CPUs.
     /// `missed` more were due before this one.
     pub fn tick(&self, cpu: &CpuState, interrupted: &Interrupted, missed: u64) {
-        let wake = self.sample(cpu, interrupted, missed);
         self.entered(cpu);
+        let wake = self.sample(cpu, interrupted, missed);
         self.wake_profiler(cpu, wake);
         add(&cpu.load.interrupts, 1);
         add(&cpu.load.ticks, 1);
@@ -52,8 +52,9 @@ impl<H: Hardware> Kernel<H> {
         self.share(cpu);
     }
 
-    /// This CPU begins to take part: called once on it, before its first [`leave`](Kernel::leave).
+    /// This CPU begins to take part: called once on it, in the entry that ends with its first [`leave`](Kernel::leave).
     pub fn start_cpu(&self, cpu: &CpuState) {
+        self.entered(cpu);
         self.grace.join(&cpu.token);
         cpu.load.since.store(self.hw.tsc().0, Relaxed);
     }

@@ -90,6 +90,8 @@ impl Meeting {
 pub struct Machine {
     memory: FakeMemory,
     now: AtomicU64,
+    /// How long a look at the clock takes.
+    look: AtomicU64,
     /// CPUs that were kicked and have not entered since.
     kicked: AtomicU64,
     unmasked: AtomicU64,
@@ -107,6 +109,7 @@ impl Machine {
         Self {
             memory: FakeMemory::from(FIRST, frames),
             now: AtomicU64::new(1000),
+            look: AtomicU64::new(0),
             kicked: AtomicU64::new(0),
             unmasked: AtomicU64::new(0),
             cores: (0..CPUS).map(|_| Core::default()).collect(),
@@ -120,6 +123,7 @@ impl Machine {
     pub fn reset(&self, cpus: usize) {
         self.cpus.store(cpus as u32, SeqCst);
         self.now.store(1000, SeqCst);
+        self.look.store(0, SeqCst);
         self.kicked.store(0, SeqCst);
         self.unmasked.store(0, SeqCst);
         for core in &self.cores {
@@ -152,6 +156,14 @@ impl Machine {
                 let _ = stop.waits.recv();
             }
         }
+    }
+
+    /// Every look at the clock takes this long from here on.
+    pub fn slow_down(&self, nanos: u64) {
+        self.look.store(nanos, SeqCst);
+    }
+    fn look(&self) -> u64 {
+        self.now.fetch_add(self.look.load(SeqCst), SeqCst)
     }
 
     /// Lets time pass.
@@ -246,7 +258,7 @@ impl PhysMemory for Machine {
 
 impl Hardware for Machine {
     fn tsc(&self) -> Tsc {
-        Tsc(self.now.load(SeqCst))
+        Tsc(self.look())
     }
     fn now(&self) -> Nanos {
         Nanos(self.now.load(SeqCst))

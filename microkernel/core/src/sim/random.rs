@@ -128,6 +128,7 @@ impl Sim {
                 self.enter(cpu, Entry::Tick);
             }
             2..=5 => drop(self.deliver(cpu)),
+            6 if call.is_multiple_of(4) => self.enter(cpu, Entry::Spurious),
             6 => self.machine.advance(u64::from(numbers[0] % 1000)),
             7 => {
                 let line = u32::from(numbers[0]) % LINES;
@@ -316,6 +317,7 @@ impl Sim {
     /// Ends everything but the first program, and waits until all is as it was.
     pub fn tear_down(&mut self) {
         self.machine.play(CpuId(0));
+        self.kernel.entered(self.cpu(0));
         let first = self.kernel.process_of(self.thread(self.root)).pid.as_ptr();
         let cpu = self.cpu(0);
         for slot in 0..self.kernel.pools.processes.len() {

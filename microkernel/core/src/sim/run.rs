@@ -23,6 +23,8 @@ pub enum Entry {
     Kick,
     Line(u32),
     Fault(u8),
+    /// An interrupt that is about nothing.
+    Spurious,
 }
 
 /// How a system call went.
@@ -74,6 +76,7 @@ impl Sim {
             Entry::Kick => self.kernel.kicked(cpu),
             Entry::Line(line) => self.kernel.interrupt(cpu, line),
             Entry::Fault(vector) => self.kernel.fault(cpu, vector, 6, 0xdead),
+            Entry::Spurious => self.kernel.entered(cpu),
         }
     }
 

@@ -6,6 +6,7 @@ use crate::hardware::Hardware;
 use crate::sched::leave::Next;
 use crate::sim::machine::Point;
 use crate::sim::run::Entry;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Threads of one program with these priorities, and the first program asleep.
 fn threads(sim: &mut Sim, priorities: &[u64]) -> Vec<(User, Handle)> {
@@ -350,5 +351,53 @@ fn nobody_is_queued_where_he_may_not_run() {
     assert_eq!(kernel.enqueue(cpu, user.0, CpuId(0), false), None);
     assert_eq!(sim.state(user), State::Claimed);
     assert_eq!(kernel.enqueue(cpu, user.0, CpuId(1), false), Some(9));
+    sim.tear_down();
+}
+
+/// What an entry takes in which each look at the clock takes this long, from the first to the last look.
+fn measured(sim: &mut Sim, cpu: usize, entry: Entry, look: u64) -> u64 {
+    let before = sim.machine.now().0;
+    sim.machine.slow_down(look);
+    sim.come_in(cpu, entry);
+    sim.leave(cpu);
+    sim.machine.slow_down(0);
+    sim.machine.now().0 - before - look
+}
+
+/// Whatever an entry is about, it is measured from its beginning to its end, for its own CPU, and the longest is kept.
+#[test]
+fn the_longest_entry_of_each_cpu_is_known() {
+    for entry in [
+        Entry::Syscall,
+        Entry::Tick,
+        Entry::Timer,
+        Entry::Kick,
+        Entry::Line(3),
+        Entry::Fault(6),
+        Entry::Spurious,
+    ] {
+        let mut sim = Sim::new(2);
+        let user = threads(&mut sim, &[5])[0].0;
+        let cpu = sim.schedule(user);
+        sim.prepare(user, Syscall::null, &[]);
+        let took = measured(&mut sim, cpu, entry, 100);
+        assert!(took >= 100);
+        let longest = |sim: &Sim, cpu| sim.cpu(cpu).load.longest_entry.load(Relaxed);
+        assert_eq!(longest(&sim, cpu), took, "{entry:?}");
+        assert_eq!(longest(&sim, 1 - cpu), 0, "{entry:?}");
+        measured(&mut sim, cpu, Entry::Spurious, 1);
+        assert_eq!(longest(&sim, cpu), took, "{entry:?}");
+        sim.tear_down();
+    }
+}
+
+/// A CPU that idled takes up what is ready, whatever woke it, and is then not taken for idle.
+#[test]
+fn an_interrupt_about_nothing_ends_idling_too() {
+    let mut sim = Sim::new(2);
+    let (_, user, _) = about_to_run(&mut sim);
+    sim.enter(1, Entry::Spurious);
+    assert_eq!(sim.runs_on(user), Some(1));
+    assert_eq!(sim.kernel.idle.load(Relaxed), 0);
     sim.tear_down();
 }
