@@ -6,7 +6,7 @@ use fastrand::Rng;
 use crate::test::{Context, Verdict, succeed};
 
 /// Cases; proptest's own default is 256.
-const CASES: u32 = 2048;
+const CASES: u32 = 512;
 
 pub(super) fn round(context: &Context<'_>, dice: &mut Rng) -> Verdict {
     let mut cargo = context.workspace.cargo("test");
