@@ -88,7 +88,7 @@ pub enum InitError {
     NotHeld,
     /// The process has ended.
     Ended,
-    /// Not this one: nothing works without it.
+    /// To kill init: nothing works without it.
     Refused,
     /// The kernel refused; the number is that of an [`abi::Error`].
     Kernel(u8),
@@ -108,7 +108,7 @@ impl core::fmt::Display for InitError {
             Self::NoSuchProcess => "no such process",
             Self::NotHeld => "it is not held",
             Self::Ended => "it has ended",
-            Self::Refused => "not this one: nothing works without it",
+            Self::Refused => "nothing works without it",
             Self::Kernel(number) => match abi::Error::from_raw(u64::from(*number)) {
                 Some(error) => error.text(),
                 None => "refused by the kernel",

@@ -162,7 +162,7 @@ pub enum Refusal {
         /// Who runs it.
         holder: Holder,
     },
-    /// The source does not exist on this machine or in this version.
+    /// This version of the kernel does not have the source.
     NoSource {
         /// What was asked for.
         asked: Source,
@@ -203,7 +203,7 @@ impl core::fmt::Display for Refusal {
             Self::NoSource { asked } => {
                 write!(
                     f,
-                    "source {}: not on this machine; there is tick",
+                    "source {}: not in this kernel yet; there is tick",
                     SourceRequest::from(*asked).name()
                 )
             }
@@ -338,7 +338,7 @@ mod tests {
         let refusal = Refusal::NoSource { asked: Source::Pmu };
         assert_eq!(
             refusal.to_string(),
-            "source pmu: not on this machine; there is tick"
+            "source pmu: not in this kernel yet; there is tick"
         );
     }
 }

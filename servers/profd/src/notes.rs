@@ -8,7 +8,7 @@ use ipc::abi::profile::Source;
 
 use crate::process::Fate;
 use crate::profile::{Counts, Profile};
-use crate::text::Lines;
+use crate::text::{Lines, counted};
 
 /// Writes the notes on a report that printed this many chains.
 pub fn write(profile: &Profile, printed: usize, verbose: bool, lines: &mut Lines) {
@@ -22,14 +22,16 @@ pub fn write(profile: &Profile, printed: usize, verbose: bool, lines: &mut Lines
     if !rest.is_empty() {
         let samples: u64 = rest.iter().map(|chain| chain.count).sum();
         lines.wrap(&format!(
-            "not shown: {} chains, {samples} samples",
-            rest.len()
+            "not shown: {}, {}",
+            counted(rest.len() as u64, "chain"),
+            counted(samples, "sample")
         ));
     }
     if counts.beyond_table > 0 {
         lines.wrap(&format!(
-            "table full: {} samples were in chains beyond the {} that it holds",
-            counts.beyond_table, counts.table
+            "table full: {} in chains beyond the {} that it holds",
+            counted(counts.beyond_table, "sample"),
+            counts.table
         ));
     }
     for image in &profile.images {

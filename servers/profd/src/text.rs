@@ -1,5 +1,6 @@
-//! Lines of bounded width.
+//! Lines of bounded width, and numbers in sentences.
 
+use alloc::format;
 use alloc::string::String;
 
 /// Columns of a terminal that a report fits.
@@ -47,11 +48,24 @@ impl Lines {
     }
 }
 
+/// A number of things: `1 chain`, `12 chains`.
+#[must_use]
+pub fn counted(number: u64, thing: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {thing}{plural}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use alloc::vec::Vec;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_number_and_its_noun_agree() {
+        let chains = [0, 1, 12].map(|number| counted(number, "chain"));
+        assert_eq!(chains, ["0 chains", "1 chain", "12 chains"]);
+    }
 
     proptest! {
         #[test]

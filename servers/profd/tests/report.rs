@@ -95,7 +95,7 @@ fn the_example_of_the_design_reads_as_there() {
          <- kernel`syscall_entry+0x5a\n        \
          <- net`sockets::send+0x44\n        \
          <= netload`main+0x5c\n\
-         not shown: 1 chains, 192 samples\n"
+         not shown: 1 chain, 192 samples\n"
     );
 }
 

@@ -3,13 +3,14 @@
 use alloc::format;
 use alloc::string::String;
 
-use crate::command::Cpus;
+use profd::text::counted;
+
 use crate::format::PAGE_KIB;
 use crate::system::System;
 
 /// What the machine is, and how to leave.
 pub fn banner(system: &mut dyn System, leave: &str) -> String {
-    let cpus = Cpus(system.cpus());
+    let cpus = counted(system.cpus(), "cpu");
     // RAM that the firmware keeps for itself is not counted, so the sum is a little short of what the machine has.
     let mib = |pages: u64| (pages.saturating_mul(PAGE_KIB)).div_ceil(1024);
     match system.memory() {

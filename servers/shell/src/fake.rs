@@ -17,7 +17,8 @@ use crate::system::{InitResult, LogPart, System};
 #[derive(Default)]
 pub struct FakeSystem {
     pub spawned: Vec<(String, Vec<String>)>,
-    /// Why the next program does not start.
+    pub own_pid: u32,
+    /// Why the next program does not start, or is not killed.
     pub refuse: Option<CallError<InitError>>,
     pub processes: BTreeMap<u32, ProcessInfo>,
     pub ended: BTreeMap<u32, ExitReport>,
@@ -66,6 +67,9 @@ impl FakeSystem {
 }
 
 impl System for FakeSystem {
+    fn own_pid(&self) -> u32 {
+        self.own_pid
+    }
     fn spawn(&mut self, program: Name, args: Args) -> InitResult<u32> {
         if let Some(error) = self.refuse.take() {
             return Err(error);
@@ -83,6 +87,9 @@ impl System for FakeSystem {
         report.ok_or(CallError::Service(InitError::NoSuchProcess))
     }
     fn kill(&mut self, pid: u32) -> InitResult<()> {
+        if let Some(error) = self.refuse.take() {
+            return Err(error);
+        }
         let Some(process) = self.processes.remove(&pid) else {
             return Err(CallError::Service(InitError::NoSuchProcess));
         };

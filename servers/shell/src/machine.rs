@@ -52,6 +52,10 @@ impl Machine {
 }
 
 impl System for Machine {
+    fn own_pid(&self) -> u32 {
+        self.wiring.pid
+    }
+
     fn spawn(&mut self, program: Name, args: Args) -> InitResult<u32> {
         let badge = self.next_badge;
         self.next_badge += 1;

@@ -26,6 +26,9 @@ pub struct LogPart {
 
 /// What commands can do to the system.
 pub trait System {
+    /// Process id of this shell.
+    fn own_pid(&self) -> u32;
+
     /// Starts a program whose output goes to this session; answers its process id.
     ///
     /// # Errors

@@ -13,6 +13,7 @@ use core::fmt::Write as _;
 
 use ipc::proto::stream::{self, Chunk, StreamError};
 use ipc::proto::{Call, Parked, Responder, Served};
+use profd::text::counted;
 
 use crate::line::keys::INTERRUPT;
 use crate::line::{Decoder, Editor, Event};
@@ -196,7 +197,8 @@ impl<S: Sink, P: Responder> Service<P> for Terminal<S, P> {
         if lost > 0 {
             let _ = writeln!(
                 echo,
-                "{lost} bytes typed meanwhile are lost: at most {AHEAD_MAX} are kept"
+                "lost {} typed meanwhile: at most {AHEAD_MAX} are kept",
+                counted(lost, "byte")
             );
         }
         self.editor.show(&mut echo);

@@ -155,7 +155,7 @@ fn too_much_typed_ahead_is_lost_and_announced() {
     let mut bench = Bench::new();
     bench.typed(&vec![b'\n'; AHEAD_MAX + 7]);
     assert_eq!(bench.next_line(), None);
-    let announced = format!("7 bytes typed meanwhile are lost: at most {AHEAD_MAX} are kept\n");
+    let announced = format!("lost 7 bytes typed meanwhile: at most {AHEAD_MAX} are kept\n");
     assert!(bench.shown().starts_with(&announced));
     bench.typed(b"mem\n");
     assert_eq!(bench.desk.line.take().as_deref(), Some("mem"));

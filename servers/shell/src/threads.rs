@@ -14,7 +14,7 @@ use shell::persist::persist;
 use shell::protocol::{COMMANDS, Client as TerminalClient, INPUT, Stop, serve};
 use shell::session::Session;
 use shell::terminal::Terminal;
-use sysroot::{Connection, Event, OwnedHandle, Port, handle, startup, syscall, thread};
+use sysroot::{Connection, Event, OwnedHandle, Port, handle, record, startup, syscall, thread};
 
 use crate::machine::Machine;
 use crate::remote::{Remote, Screen, Time};
@@ -48,6 +48,8 @@ impl fmt::Display for Failure {
 /// What the threads of a session share.
 #[derive(Clone, Copy)]
 pub struct Wiring {
+    /// The shell's own process id.
+    pub pid: u32,
     /// The stream that carries the session; also its name towards others.
     pub stream: (&'static str, Handle),
     /// The terminal's endpoint, to make handles for programs.
@@ -67,6 +69,7 @@ pub struct Wiring {
 pub fn run(name: &'static str, leave: &'static str) -> Result<Infallible, Failure> {
     let endpoint = OwnedHandle::new(syscall::endpoint_create()?);
     let wiring = Wiring {
+        pid: record::process_status(Handle::NONE)?.pid as u32,
         stream: (name, given(name)?),
         terminal: endpoint.raw(),
         init: given("init")?,

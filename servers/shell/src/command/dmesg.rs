@@ -5,7 +5,9 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use super::Context;
+use profd::text::counted;
+
+use super::{Context, Quoted};
 
 /// Longest line that is shown whole; the rest of a longer one is cut.
 const LINE_MAX: usize = 512;
@@ -15,29 +17,24 @@ const LINES_MAX: usize = 4096;
 pub(super) fn run(context: Context<'_>) -> fmt::Result {
     let (count, filter) = match *context.args {
         [] => (None, ""),
-        [only] => match number(only) {
-            Some(count) => (Some(count), ""),
-            None => (None, only),
-        },
-        [count, filter] => match number(count) {
-            Some(count) => (Some(count), filter),
-            None => return context.usage(),
-        },
-        _ => return context.usage(),
+        [filter] if !is_number(filter) => (None, filter),
+        [count] => (Some(count), ""),
+        [count, filter] => (Some(count), filter),
+        [_, _, third, ..] => return context.too_many(third),
     };
-    match count {
-        Some(0) | Some(LINES_MAX..) => {
-            let error = format_args!("lines: 1 to {}", LINES_MAX - 1);
-            return context.fail(error);
+    let count = match count.map(|word| (word, word.parse())) {
+        None => None,
+        Some((word, Ok(count @ 1..LINES_MAX))) if is_number(word) => Some(count),
+        Some((word, _)) => {
+            let (word, most) = (Quoted(word), LINES_MAX - 1);
+            return context.fail(format_args!("lines {word}: 1 to {most}"));
         }
-        _ => {}
-    }
+    };
     show(context, count, filter)
 }
 
-fn number(word: &str) -> Option<usize> {
-    let digits = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
-    digits.then(|| word.parse().unwrap_or(usize::MAX))
+fn is_number(word: &str) -> bool {
+    !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn show(context: Context<'_>, count: Option<usize>, filter: &str) -> fmt::Result {
@@ -52,7 +49,8 @@ fn show(context: Context<'_>, count: Option<usize>, filter: &str) -> fmt::Result
         if part.lost > 0 {
             lines.forget();
             if position > 0 || count.is_none() {
-                writeln!(context.session, "({} bytes are no longer kept)", part.lost)?;
+                let lost = counted(part.lost, "byte");
+                writeln!(context.session, "({lost} no longer kept)")?;
             }
         }
         let end = part.bytes.is_empty() || part.next <= position;

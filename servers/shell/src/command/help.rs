@@ -8,7 +8,7 @@ pub(super) fn run(context: Context<'_>) -> fmt::Result {
     let name = match *context.args {
         [] => return list(context),
         [name] => name,
-        _ => return context.usage(),
+        [_, second, ..] => return context.too_many(second),
     };
     let session = context.session;
     let Some(command) = find(name) else {

@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use profd::text::counted;
+
 use super::Context;
 use crate::format::{Microseconds, PAGE_KIB, Percent, Span};
 
@@ -27,8 +29,8 @@ const POOLS: [&str; 7] = [
 ];
 
 pub(super) fn mem(context: Context<'_>) -> fmt::Result {
-    if !context.args.is_empty() {
-        return context.usage();
+    if let [first, ..] = *context.args {
+        return context.too_many(first);
     }
     let memory = match context.system.memory() {
         Ok(memory) => memory,
@@ -53,12 +55,12 @@ pub(super) fn mem(context: Context<'_>) -> fmt::Result {
 }
 
 pub(super) fn uptime(context: Context<'_>) -> fmt::Result {
-    if !context.args.is_empty() {
-        return context.usage();
+    if let [first, ..] = *context.args {
+        return context.too_many(first);
     }
     let cpus = context.system.cpus();
     let now = Span(context.system.now());
-    writeln!(context.session, "up {now}, {}", Cpus(cpus))?;
+    writeln!(context.session, "up {now}, {}", counted(cpus, "cpu"))?;
     let hz = context.system.tsc_hz();
     for number in 0..cpus {
         let cpu = match context.system.cpu(number) {
@@ -82,19 +84,9 @@ pub(super) fn uptime(context: Context<'_>) -> fmt::Result {
     Ok(())
 }
 
-/// A number of CPUs in words.
-pub struct Cpus(pub u64);
-
-impl fmt::Display for Cpus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plural = if self.0 == 1 { "" } else { "s" };
-        write!(f, "{} cpu{plural}", self.0)
-    }
-}
-
 pub(super) fn version(context: Context<'_>) -> fmt::Result {
-    if !context.args.is_empty() {
-        return context.usage();
+    if let [first, ..] = *context.args {
+        return context.too_many(first);
     }
     match context.system.version() {
         Ok(version) => writeln!(context.session, "{}", version.trim_end()),
@@ -103,8 +95,8 @@ pub(super) fn version(context: Context<'_>) -> fmt::Result {
 }
 
 pub(super) fn poweroff(context: Context<'_>) -> fmt::Result {
-    if !context.args.is_empty() {
-        return context.usage();
+    if let [first, ..] = *context.args {
+        return context.too_many(first);
     }
     let error = context.system.power_off();
     context.fail(error)

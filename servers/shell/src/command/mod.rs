@@ -10,14 +10,15 @@ mod tests;
 
 use core::fmt;
 
+use alloc::format;
 use alloc::vec::Vec;
+
+use unicode_width::UnicodeWidthChar;
 
 use crate::jobs::Jobs;
 use crate::session::Session;
 use crate::system::System;
-use crate::words;
-
-pub use machine::Cpus;
+use crate::{text, words};
 
 /// A command.
 pub struct Command {
@@ -44,13 +45,17 @@ struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// Says how the command is written.
-    fn usage(self) -> fmt::Result {
-        writeln!(self.session, "usage: {}", self.command.usage)
-    }
-    /// Says what went wrong.
+    /// Says what went wrong, in a line if it fits one.
     fn fail(self, error: impl fmt::Display) -> fmt::Result {
-        writeln!(self.session, "{}: {error}", self.command.name)
+        let line = format!("{}: {error}", self.command.name);
+        self.session.write_str(&text::wrapped(&line))
+    }
+    /// Names the first argument that the command has no use for.
+    fn too_many(self, argument: &str) -> fmt::Result {
+        self.fail(format_args!(
+            "too many arguments from {} on",
+            Quoted(argument)
+        ))
     }
 }
 
@@ -109,7 +114,7 @@ pub const COMMANDS: &[Command] = &[
         name: "kill",
         usage: "kill PID",
         summary: "end a process",
-        details: "",
+        details: process::KILL_DETAILS,
         examples: &[("kill 7", "ends the process that `ps` shows as 7")],
         run: process::kill,
     },
@@ -208,10 +213,14 @@ struct Quoted<'a>(&'a str);
 
 impl fmt::Display for Quoted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const MOST: usize = 24;
-        let cut = self.0.char_indices().nth(MOST);
+        const COLUMNS: usize = 20;
+        let mut columns = 0;
+        let cut = self.0.char_indices().find(|(_, character)| {
+            columns += character.width().unwrap_or(0);
+            columns > COLUMNS
+        });
         match cut {
-            Some((end, _)) => write!(f, "`{}...`", &self.0[..end]),
+            Some((end, _)) => write!(f, "`{}..`", &self.0[..end]),
             None => write!(f, "`{}`", self.0),
         }
     }

@@ -3,7 +3,8 @@
 use core::fmt;
 
 use ipc::abi::info::ThreadState;
-use ipc::proto::init::{Args, Name, ProcessInfo};
+use ipc::proto::CallError;
+use ipc::proto::init::{Args, InitError, Name, ProcessInfo};
 
 use super::{Context, Quoted};
 use crate::ending;
@@ -24,9 +25,14 @@ unless it exited with 0. With &, the prompt is back at once and such an end is
 told at a later prompt.
 ";
 
+pub(super) const KILL_DETAILS: &str = "\
+init and the shell of this session are not killed. init starts the other
+servers again.
+";
+
 pub(super) fn ps(context: Context<'_>) -> fmt::Result {
-    if !context.args.is_empty() {
-        return context.usage();
+    if let [first, ..] = *context.args {
+        return context.too_many(first);
     }
     // Ids are never reused and so can get long; 5 digits line up.
     writeln!(
@@ -67,7 +73,7 @@ pub(super) fn run(context: Context<'_>) -> fmt::Result {
         words => (words, false),
     };
     let Some((&program, arguments)) = words.split_first() else {
-        return context.usage();
+        return context.fail("a program's name is missing");
     };
     let Ok(name) = Name::try_from(program) else {
         return context.fail(format_args!("{}: no such program", Quoted(program)));
@@ -106,20 +112,30 @@ fn foreground(context: Context<'_>, pid: u32) -> fmt::Result {
 }
 
 pub(super) fn kill(context: Context<'_>) -> fmt::Result {
-    let [word] = *context.args else {
-        return context.usage();
+    let word = match *context.args {
+        [word] => word,
+        [] => return context.fail("a pid is missing"),
+        [_, second, ..] => return context.too_many(second),
     };
     let digits = word.bytes().all(|byte| byte.is_ascii_digit());
     let pid = match word.parse::<u32>() {
         Ok(pid) if digits && pid > 0 => pid,
         _ => return context.fail(format_args!("{}: not a pid that `ps` shows", Quoted(word))),
     };
+    if pid == context.system.own_pid() {
+        return context.fail(format_args!(
+            "pid {pid} is this shell: the session would end with it"
+        ));
+    }
     match context.system.kill(pid) {
         Ok(()) => {
             context.jobs.forget(pid);
             // Until it is gone, `ps` would still show it. One that was gone first has nothing to wait for.
             let _ = context.system.wait(pid);
             writeln!(context.session, "killed {pid}")
+        }
+        Err(CallError::Service(error @ InitError::Refused)) => {
+            context.fail(format_args!("pid {pid} is init: {error}"))
         }
         Err(error) => context.fail(format_args!("pid {pid}: {error}")),
     }

@@ -1,11 +1,13 @@
 //! Every command against the fake system: what it does, and the text a user sees.
 
+use ipc::abi::Error;
 use ipc::abi::exit::{BACKTRACE_MAX, BacktraceEnd, FaultKind};
 use ipc::abi::info::{CpuInfo, MemoryInfo};
 use ipc::proto::CallError;
 use ipc::proto::init::{Crash, Ending, InitError, Name};
-use ipc::proto::profd::{Holder, Refusal, SessionName};
+use ipc::proto::profd::{Holder, Refusal, SessionName, Source};
 use proptest::prelude::*;
+use unicode_width::UnicodeWidthStr;
 
 use super::{COMMANDS, execute};
 use crate::fake::{FakeSession, FakeSystem};
@@ -80,13 +82,21 @@ fn help_fits_a_screen_and_has_an_example_of_each_command() {
 fn help_of_one_command() {
     assert_eq!(
         run("help kill"),
-        "kill PID\nend a process\n\n> kill 7  # ends the process that `ps` shows as 7\n"
+        "\
+kill PID
+end a process
+
+init and the shell of this session are not killed. init starts the other
+servers again.
+
+> kill 7  # ends the process that `ps` shows as 7
+"
     );
     assert_eq!(
         run("help nonsense"),
         "no command `nonsense`; `help` lists what there is\n"
     );
-    assert_eq!(run("help a b"), "usage: help [command]\n");
+    assert_eq!(run("help a b"), "help: too many arguments from `b` on\n");
 }
 
 #[test]
@@ -96,7 +106,7 @@ fn an_unknown_command_points_to_help() {
         "no command `frobnicate`; `help` lists what there is\n"
     );
     let long = run(&"é".repeat(500));
-    assert!(long.chars().count() < 80 && long.contains("...`"), "{long}");
+    assert!(long.chars().count() < 80 && long.contains("..`"), "{long}");
     assert_eq!(run("ps \"x"), "a quote has no end\n");
 }
 
@@ -117,7 +127,7 @@ PID   NAME             STATE CPU        TIME      MEM
     );
     let header: Vec<&str> = text.split_whitespace().take(6).collect();
     assert_eq!(header, ["PID", "NAME", "STATE", "CPU", "TIME", "MEM"]);
-    assert_eq!(run("ps x"), "usage: ps\n");
+    assert_eq!(run("ps x"), "ps: too many arguments from `x` on\n");
 }
 
 #[test]
@@ -202,10 +212,11 @@ fn what_cannot_be_run_is_named() {
     assert_eq!(bench.run("run nosuch"), "run: `nosuch`: no such program\n");
     assert_eq!(
         bench.run("run averyveryverylongname"),
-        "run: `averyveryverylongname`: no such program\n"
+        "run: `averyveryverylongnam..`: no such program\n"
     );
-    assert_eq!(bench.run("run"), "usage: run PROGRAM [ARGS] [&]\n");
-    assert_eq!(bench.run("run &"), "usage: run PROGRAM [ARGS] [&]\n");
+    for line in ["run", "run &"] {
+        assert_eq!(bench.run(line), "run: a program's name is missing\n");
+    }
     let long = format!("run echo {}", "x".repeat(2000));
     assert_eq!(bench.run(&long), "run: too many or too long arguments\n");
     assert!(bench.system.spawned.is_empty());
@@ -326,7 +337,28 @@ fn kill_ends_a_process_and_its_end_is_no_news() {
         let text = bench.run(&format!("kill {word}"));
         assert_eq!(text, format!("kill: `{word}`: not a pid that `ps` shows\n"));
     }
-    assert_eq!(bench.run("kill"), "usage: kill PID\n");
+    assert_eq!(bench.run("kill"), "kill: a pid is missing\n");
+    assert_eq!(
+        bench.run("kill 1 2"),
+        "kill: too many arguments from `2` on\n"
+    );
+}
+
+#[test]
+fn what_the_session_lives_on_is_not_killed() {
+    let mut bench = Bench::default();
+    bench.system.add(4, "shell");
+    bench.system.own_pid = 4;
+    assert_eq!(
+        bench.run("kill 4"),
+        "kill: pid 4 is this shell: the session would end with it\n"
+    );
+    assert_eq!(bench.system.killed, []);
+    bench.system.refuse = Some(CallError::Service(InitError::Refused));
+    assert_eq!(
+        bench.run("kill 1"),
+        "kill: pid 1 is init: nothing works without it\n"
+    );
 }
 
 #[test]
@@ -372,6 +404,111 @@ fn a_second_profile_names_the_holder() {
         "profile: session net 1 of shell (pid 4) runs a profile\n"
     );
     assert_eq!(bench.session.guards.last(), Some(&Stop::Nothing));
+}
+
+/// A refusal of each kind, each with the longest of what it names.
+fn refusals() -> Vec<Refusal> {
+    let pid = u32::MAX;
+    let holder = Holder {
+        pid: 99_999,
+        program: Name::cut(&"p".repeat(99)),
+        session: SessionName::cut(&"s".repeat(99)),
+    };
+    vec![
+        Refusal::BadRequest,
+        Refusal::Busy { holder },
+        Refusal::NoSource {
+            asked: Source::Timer,
+        },
+        Refusal::NoProcess { pid },
+        Refusal::ProcessEnded { pid },
+        Refusal::NotArmed {
+            cpus: 0xff,
+            waited_ms: 500,
+        },
+        Refusal::Driver { error: u64::MAX },
+        Refusal::Driver {
+            error: Error::MissingRight as u64,
+        },
+        Refusal::Stopped,
+        Refusal::NoMemory,
+    ]
+}
+
+/// Every error of init, by its number on the wire.
+fn init_errors() -> Vec<InitError> {
+    let errors = (0..=u8::MAX).map_while(|number| {
+        let bytes = [number, Error::MissingRight as u8];
+        postcard::from_bytes(&bytes).ok()
+    });
+    errors.collect()
+}
+
+#[test]
+fn an_error_is_one_line_that_fits_a_row() {
+    let long = "x".repeat(99);
+    let mut texts: Vec<String> = [
+        "LONG",
+        "help LONG",
+        "help a LONG",
+        "profile LONG",
+        "profile 1 LONG",
+        "profile 1 all LONG",
+        "profile 1 all 1 LONG",
+        "profile depth",
+        "profile depth LONG",
+        "profile source",
+        "profile source LONG",
+        "profile -LONG",
+        "ps LONG",
+        "run",
+        "run LONG",
+        "kill",
+        "kill LONG",
+        "kill 1 LONG",
+        "mem LONG",
+        "uptime LONG",
+        "dmesg LONG 1",
+        "dmesg 1 2 LONG",
+        "version LONG",
+        "poweroff LONG",
+        "\"LONG",
+    ]
+    .iter()
+    .map(|line| run(&line.replace("LONG", &long)))
+    .collect();
+    let errors = init_errors();
+    assert!(errors.len() > 12, "{errors:?}");
+    for error in errors {
+        let mut bench = Bench::default();
+        for line in ["run anameofsixteenby", "kill 4294967295"] {
+            bench.system.refuse = Some(CallError::Service(error));
+            texts.push(bench.run(line));
+        }
+    }
+    for refusal in refusals() {
+        let mut bench = Bench::default();
+        bench.system.profile = Some(Err(CallError::Service(refusal)));
+        texts.push(bench.run("profile"));
+    }
+    for text in texts {
+        let fits = text.lines().all(|line| line.width() <= 80);
+        assert!(text.lines().count() == 1 && fits, "{text}");
+    }
+}
+
+#[test]
+fn an_error_that_is_longer_goes_on_behind_two_blanks() {
+    let mut bench = Bench::default();
+    let not_armed = Refusal::NotArmed {
+        cpus: u64::MAX,
+        waited_ms: 500,
+    };
+    bench.system.profile = Some(Err(CallError::Service(not_armed)));
+    let text = bench.run("profile");
+    assert!(text.lines().all(|line| line.len() <= 80), "{text}");
+    assert!(text.lines().skip(1).all(|line| line.starts_with("  ")));
+    assert!(text.ends_with(" 63\n"), "{text}");
 }
 
 #[test]
@@ -454,7 +591,10 @@ fn version_and_poweroff() {
     let mut bench = Bench::default();
     bench.system.version = "Sonde 0.1.0\n".into();
     assert_eq!(bench.run("version"), "Sonde 0.1.0\n");
-    assert_eq!(bench.run("poweroff now"), "usage: poweroff\n");
+    assert_eq!(
+        bench.run("poweroff now"),
+        "poweroff: too many arguments from `now` on\n"
+    );
     assert!(!bench.system.powered_off);
     assert!(bench.run("poweroff").starts_with("poweroff: "));
     assert!(bench.system.powered_off);
@@ -487,12 +627,13 @@ fn dmesg_puts_lines_together_and_selects_them() {
     assert_eq!(dmesg("net"), "net: three\n");
     assert_eq!(dmesg("2 boot"), "boot: two\nboot: four\n");
     assert_eq!(dmesg("9 \": f\""), "boot: four\n");
-    assert_eq!(dmesg("0"), "dmesg: lines: 1 to 4095\n");
+    assert_eq!(dmesg("0"), "dmesg: lines `0`: 1 to 4095\n");
     assert_eq!(
         dmesg("99999999999999999999999"),
-        "dmesg: lines: 1 to 4095\n"
+        "dmesg: lines `99999999999999999999..`: 1 to 4095\n"
     );
-    assert_eq!(dmesg("x 1"), "usage: dmesg [n] [filter]\n");
+    assert_eq!(dmesg("x 1"), "dmesg: lines `x`: 1 to 4095\n");
+    assert_eq!(dmesg("1 x y"), "dmesg: too many arguments from `y` on\n");
 }
 
 #[test]
@@ -500,7 +641,7 @@ fn dmesg_says_what_is_no_longer_kept_and_shows_no_control_characters() {
     let mut bench = log(&[("one\ncut sho", 100), ("rest lost\ntwo\x1b[2J\x07é\n", 50)]);
     assert_eq!(
         bench.run("dmesg"),
-        "(100 bytes are no longer kept)\none\n(50 bytes are no longer kept)\nrest lost\ntwo [2J é\n"
+        "(100 bytes no longer kept)\none\n(50 bytes no longer kept)\nrest lost\ntwo [2J é\n"
     );
 }
 
@@ -527,6 +668,7 @@ proptest! {
         bench.system.end(7, "x", Ending::Exited, 0);
         let text = bench.run(&words.join(" "));
         prop_assert!(text.is_empty() || text.ends_with('\n'), "{text:?}");
+        prop_assert!(text.lines().all(|line| line.width() <= 80), "{text}");
         prop_assert!(!bench.system.powered_off || words.contains(&"poweroff".to_string()));
     }
 }
