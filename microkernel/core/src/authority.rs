@@ -199,7 +199,10 @@ impl<H: Hardware> Kernel<H> {
         let thread = self.thread(id);
         let slot = thread.process.load(Relaxed);
         match thread.refs.fetch_sub(1, AcqRel) {
-            1 => self.work.push(&cpu.token, Item::Thread(id.0)),
+            1 => {
+                self.begin_freeing(&thread.process);
+                self.work.push(&cpu.token, Item::Thread(id.0));
+            }
             2 if thread.status().state() == State::Held => self.end_unreachable(cpu, slot),
             was => debug_assert!(was != 0, "a count went below zero"),
         }

@@ -85,13 +85,11 @@ impl<H: Hardware> Kernel<H> {
         if none_left {
             self.begin_death(cpu, slot, ExitReason::Exited, 0, None);
         }
-        // The thread's count of its process, which is needed until here.
-        self.uncount(cpu, slot, Counted::Threads);
         self.work.retry();
     }
 
-    /// Takes a thread that the caller owns out of its process, and says whether that was the last. The process's count of it is
-    /// the caller's to give back.
+    /// Takes a thread that the caller owns out of its process, and says whether that was the last. The process is there at least until
+    /// this CPU leaves the kernel, since the thread's slot is.
     fn retire_thread(&self, cpu: &CpuState, id: ThreadId) -> bool {
         let thread = self.thread(id);
         let slot = thread.process.load(Relaxed);
@@ -139,9 +137,7 @@ impl<H: Hardware> Kernel<H> {
 
     /// Ends a held thread that nobody has heard of. That a process has no other is no reason to end it.
     pub(crate) fn unmake_thread(&self, cpu: &CpuState, id: ThreadId) {
-        let slot = self.thread(id).process.load(Relaxed);
         self.retire_thread(cpu, id);
-        self.uncount(cpu, slot, Counted::Threads);
         self.work.retry();
     }
 

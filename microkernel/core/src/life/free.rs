@@ -55,7 +55,8 @@ impl<H: Hardware> Kernel<H> {
         Progress::Done
     }
 
-    /// Frees a thread's slot, once no sample can look at it.
+    /// Frees a thread's slot, once no sample can look at it. Until here it is on its process's account: one that has ended and is still
+    /// named takes a slot like any other.
     pub(crate) fn free_thread_step(&self, cpu: &CpuState, slot: u32) -> Progress {
         let Some((reference, thread)) = self
             .pools
@@ -78,7 +79,9 @@ impl<H: Hardware> Kernel<H> {
             return Progress::Wait;
         }
         thread.awaited_epoch.store(0, Relaxed);
+        let process = thread.process.load(Relaxed);
         self.pools.threads.give(&cpu.token, reference);
+        self.end_freeing(cpu, process, Counted::Threads);
         Progress::Done
     }
 

@@ -120,11 +120,11 @@ impl Sim {
         };
         let mut objects = BTreeMap::<(u32, usize), u32>::new();
         for (slot, thread) in used(&pools.threads) {
+            let owner = thread.process.load(Relaxed);
+            *objects
+                .entry((owner, Counted::Threads as usize))
+                .or_default() += 1;
             if thread.status().state() != State::Dead {
-                let owner = thread.process.load(Relaxed);
-                *objects
-                    .entry((owner, Counted::Threads as usize))
-                    .or_default() += 1;
                 add(counts, Count::Thread(slot));
             }
             memory(counts, thread.buffer_object.load(Relaxed));

@@ -4,6 +4,7 @@ use super::*;
 use crate::base::regs::Reg;
 use crate::hardware::PhysMemory;
 use crate::object::Object;
+use crate::object::process::Counted;
 use crate::sim::run::Entry;
 use ipc::abi::exit::{BacktraceEnd, ExitReason, FaultKind, ProcessStatus};
 use std::sync::atomic::Ordering::Relaxed;
@@ -459,6 +460,33 @@ fn slots_on_their_way_back_are_waited_for() {
                 .results();
         }
     }
+    sim.tear_down();
+}
+
+/// A thread that has ended and is still named has a slot, and so is on its process's account.
+#[test]
+fn threads_that_ended_are_counted_until_nobody_names_them() {
+    let mut sim = Sim::new(2);
+    let root = sim.root;
+    let (program, _) = sim.alone(60);
+    let limit = sim.kernel.limit(Counted::Threads);
+    let ended: Vec<_> = (1..limit)
+        .map(|_| {
+            let (user, handle) = sim.held(program);
+            sim.issue(root, Syscall::thread_start, &[raw(handle)])
+                .results();
+            sim.issue(user, Syscall::thread_exit, &[]);
+            sim.ticks(3);
+            handle
+        })
+        .collect();
+    let buffer = sim.make(root, Syscall::memory_create, &[0, 1, 0]);
+    let thread = [raw(program.handle), 0x40_0000, 0, 0, 0, raw(buffer)];
+    let refused = sim.issue(root, Syscall::thread_create, &thread);
+    assert_eq!(refused.error(), Error::LimitReached);
+    sim.close(root, ended[0]);
+    sim.ticks(3);
+    sim.held(program);
     sim.tear_down();
 }
 
