@@ -2,6 +2,7 @@
 //! kept in the region, so that the call can be made again from the start.
 
 use crate::base::addr::{Frame, UserAddr};
+use crate::base::lock::{Guard, rank};
 use crate::base::pool::Ref;
 use crate::base::regs::Reg;
 use crate::calls::{Caller, Stop};
@@ -231,14 +232,7 @@ impl<H: Hardware> Kernel<H> {
                 Err(Stop::Restart)
             }
             Phase::Unmapping(answer) => {
-                let mut account = Account::new(self, cpu, slot);
-                if !self.unmap_pages(tables, region, &mut account) {
-                    return Err(Stop::Restart);
-                }
-                let memory = region.memory;
-                space.regions.swap_remove(index);
-                drop(space);
-                self.release_memory(cpu, memory);
+                self.take_apart(cpu, slot, tables, space, index)?;
                 answer.map_err(Stop::from)
             }
             Phase::Whole | Phase::Protecting(..) => Err(Error::Busy.into()),
@@ -320,13 +314,17 @@ impl<H: Hardware> Kernel<H> {
         }
     }
 
-    /// Unmaps some pages of a region, from its end. True once none is left.
-    fn unmap_pages(
+    /// Unmaps some pages of a region, from its end. `Restart` until none is left; then the region goes, and lets go of its object.
+    fn take_apart(
         &self,
+        cpu: &CpuState,
+        slot: u32,
         tables: Tables,
-        region: &mut Region,
-        account: &mut Account<'_, H>,
-    ) -> bool {
+        mut space: Guard<'_, Space, { rank::SPACE }>,
+        index: usize,
+    ) -> Result<(), Stop> {
+        let mut account = Account::new(self, cpu, slot);
+        let region = &mut space.regions[index];
         for _ in 0..STEP {
             let Some(page) = region
                 .done
@@ -337,11 +335,19 @@ impl<H: Hardware> Kernel<H> {
             };
             tables.unmap(self.hw, page);
             if region.done == 1 || page.address().is_multiple_of(1 << 21) {
-                tables.prune(self.hw, page, account);
+                tables.prune(self.hw, page, &mut account);
             }
             region.done -= 1;
         }
-        region.done == 0
+        if region.done > 0 {
+            return Err(Stop::Restart);
+        }
+        let memory = region.memory;
+        space.regions.swap_remove(index);
+        drop(space);
+        // Its frames, if this was the last count, wait for a grace period of their own.
+        self.release_memory(cpu, memory);
+        Ok(())
     }
 
     /// One step of unmapping; after the last the caller waits until no CPU can use the pages.
@@ -363,15 +369,7 @@ impl<H: Hardware> Kernel<H> {
                 region.phase = Phase::Unmapping(Err(Error::Busy));
             }
         }
-        let mut account = Account::new(self, cpu, slot);
-        if !self.unmap_pages(tables, region, &mut account) {
-            return Err(Stop::Restart);
-        }
-        let memory = region.memory;
-        space.regions.swap_remove(index);
-        drop(space);
-        // Its frames, if this was the last count, wait for a grace period of their own.
-        self.release_memory(cpu, memory);
+        self.take_apart(cpu, slot, tables, space, index)?;
         self.await_flush(caller, process, Ok(()))
     }
 

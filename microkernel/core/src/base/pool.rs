@@ -172,6 +172,13 @@ impl<T> Pool<T> {
         })
     }
 
+    /// What is in a slot now, and the reference to it; `None` if it is free.
+    #[must_use]
+    pub fn occupant(&self, index: u32) -> Option<(Ref<T>, &'static T)> {
+        let reference = self.reference(index)?;
+        Some((reference, self.get(reference)?))
+    }
+
     /// Slots in all.
     #[must_use]
     #[expect(

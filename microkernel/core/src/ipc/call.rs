@@ -2,11 +2,13 @@
 
 use super::donate::Raise;
 use super::transfer::Transit;
+use crate::base::lock::{Guard, rank};
 use crate::base::pool::Ref;
 use crate::base::regs::Reg;
 use crate::calls::{Caller, Stop};
 use crate::hardware::Hardware;
 use crate::kernel::{CpuState, Kernel};
+use crate::object::endpoint::Queues;
 use crate::object::thread::{ANY_CPU, State, ThreadId};
 use crate::object::{Endpoint, Object};
 use core::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst, fence};
@@ -30,26 +32,20 @@ impl<H: Hardware> Kernel<H> {
         let badge = badge
             .and_then(|badge| self.pools.badges.get(badge))
             .map_or(0, |badge| badge.value.load(Relaxed));
-        let endpoint = self
-            .pools
-            .endpoints
-            .get(reference)
-            .ok_or(Error::BadHandle)?;
         let cpu = caller.cpu;
         let transit = self.extract(cpu, caller.thread, tag)?;
-        let mut queues = endpoint.queues.lock(&cpu.token);
-        // The endpoint may have been freed and made anew for others since the look-up; under its lock it stays what it is.
-        let gone = self.pools.endpoints.get(reference).is_none();
-        if gone || queues.dead {
-            drop(queues);
-            self.restore(cpu, caller.thread, transit);
-            return Err(if gone {
-                Error::BadHandle
-            } else {
-                Error::PeerDied
+        let alive = match self.queues(cpu, reference) {
+            None => Err(Error::BadHandle),
+            Some(queues) if queues.dead => Err(Error::PeerDied),
+            Some(queues) => Ok(queues),
+        };
+        let mut queues = match alive {
+            Ok(queues) => queues,
+            Err(error) => {
+                self.restore(cpu, caller.thread, transit);
+                return Err(error.into());
             }
-            .into());
-        }
+        };
         // At most SERVERS_MAX threads can wait here.
         while let Some(id) = queues.receivers.first() {
             let server = self.thread(id);
@@ -74,11 +70,10 @@ impl<H: Hardware> Kernel<H> {
             // making the call again.
             drop(queues);
             self.restore(cpu, caller.thread, transit);
-            queues = endpoint.queues.lock(&cpu.token);
-            let same = self.pools.endpoints.get(reference).is_some();
-            if !same || queues.dead || queues.receivers.first().is_some() {
-                return Err(Stop::Restart);
-            }
+            queues = self
+                .queues(cpu, reference)
+                .filter(|queues| !queues.dead && queues.receivers.first().is_none())
+                .ok_or(Stop::Restart)?;
         }
         let thread = caller.thread;
         thread.badge.store(badge, Relaxed);
@@ -103,6 +98,19 @@ impl<H: Hardware> Kernel<H> {
         drop(queues);
         self.raise(cpu, raise);
         Err(Stop::Blocked)
+    }
+
+    /// An endpoint's queues, locked; `None` if it has been freed. It is looked up again under the lock, where it stays what it is: in
+    /// between, its slot may have been made anew for others.
+    pub(super) fn queues<'a>(
+        &'a self,
+        cpu: &'a CpuState,
+        reference: Ref<Endpoint>,
+    ) -> Option<Guard<'a, Queues, { rank::ENDPOINT }>> {
+        let endpoint = self.pools.endpoints.get(reference)?;
+        let queues = endpoint.queues.lock(&cpu.token);
+        self.pools.endpoints.get(reference)?;
+        Some(queues)
     }
 
     /// Gives the current thread's call to a claimed server, and the CPU with it.

@@ -85,16 +85,9 @@ impl<H: Hardware> Kernel<H> {
             return self.wait_bound(caller, None, 0, deadline);
         };
         self.serve_endpoint(caller, reference)?;
-        let endpoint = self
-            .pools
-            .endpoints
-            .get(reference)
-            .ok_or(Error::BadHandle)?;
         for _ in 0..REFUSED_MAX {
-            let mut queues = endpoint.queues.lock(&caller.cpu.token);
-            if self.pools.endpoints.get(reference).is_none() {
-                return Err(Error::BadHandle.into());
-            }
+            let queues = self.queues(caller.cpu, reference);
+            let mut queues = queues.ok_or(Error::BadHandle)?;
             if let Some(value) = self.take_closed(caller, &mut queues) {
                 return self.deliver_other(caller, Delivery::BadgeClosed, value);
             }
@@ -145,15 +138,8 @@ impl<H: Hardware> Kernel<H> {
             return Ok(());
         }
         self.leave_endpoint(caller.cpu, caller.id);
-        let endpoint = self
-            .pools
-            .endpoints
-            .get(reference)
-            .ok_or(Error::BadHandle)?;
-        let mut queues = endpoint.queues.lock(&caller.cpu.token);
-        if self.pools.endpoints.get(reference).is_none() {
-            return Err(Error::BadHandle);
-        }
+        let queues = self.queues(caller.cpu, reference);
+        let mut queues = queues.ok_or(Error::BadHandle)?;
         queues
             .servers
             .push(caller.id)

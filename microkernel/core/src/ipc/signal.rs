@@ -1,11 +1,13 @@
 //! Notifications: setting bits, waiting for them, binding them to a thread, and their timers.
 
 use crate::base::addr::Nanos;
+use crate::base::lock::{Guard, rank};
 use crate::base::pool::Ref;
 use crate::base::regs::Reg;
 use crate::calls::{Caller, Stop};
 use crate::hardware::Hardware;
 use crate::kernel::{CpuState, Kernel};
+use crate::object::notification::Bits;
 use crate::object::thread::{State, ThreadId};
 use crate::object::{Notification, Object};
 use core::sync::atomic::{
@@ -16,13 +18,9 @@ use ipc::abi::{Delivery, Error, Handle, NEVER, Rights};
 impl<H: Hardware> Kernel<H> {
     /// Sets bits, and wakes who waits for them.
     pub(crate) fn set_bits(&self, cpu: &CpuState, reference: Ref<Notification>, set: u64) {
-        let Some(notification) = self.pools.notifications.get(reference) else {
+        let Some(mut bits) = self.bits(cpu, reference) else {
             return;
         };
-        let mut bits = notification.bits.lock(&cpu.token);
-        if self.pools.notifications.get(reference).is_none() {
-            return;
-        }
         bits.pending |= set;
         if bits.pending == 0 {
             return;
@@ -51,6 +49,19 @@ impl<H: Hardware> Kernel<H> {
             thread.regs.set(Reg::Rdx, Delivery::Notification as u64);
             self.finish(cpu, id, Ok(()));
         }
+    }
+
+    /// A notification's bits, locked; `None` if it has been freed. It is looked up again under the lock, where it stays what it is: in
+    /// between, its slot may have been made anew for others.
+    fn bits<'a>(
+        &'a self,
+        cpu: &'a CpuState,
+        reference: Ref<Notification>,
+    ) -> Option<Guard<'a, Bits, { rank::NOTIFICATION }>> {
+        let notification = self.pools.notifications.get(reference)?;
+        let bits = notification.bits.lock(&cpu.token);
+        self.pools.notifications.get(reference)?;
+        Some(bits)
     }
 
     fn notification(
@@ -82,15 +93,7 @@ impl<H: Hardware> Kernel<H> {
         deadline: u64,
     ) -> Result<(u64,), Stop> {
         let reference = self.notification(caller, handle, Rights::WAIT)?;
-        let notification = self
-            .pools
-            .notifications
-            .get(reference)
-            .ok_or(Error::BadHandle)?;
-        let mut bits = notification.bits.lock(&caller.cpu.token);
-        if self.pools.notifications.get(reference).is_none() {
-            return Err(Error::BadHandle.into());
-        }
+        let mut bits = self.bits(caller.cpu, reference).ok_or(Error::BadHandle)?;
         if bits.pending != 0 {
             return Ok((core::mem::take(&mut bits.pending),));
         }
@@ -112,11 +115,6 @@ impl<H: Hardware> Kernel<H> {
         thread: Handle,
     ) -> Result<(), Stop> {
         let reference = self.notification(caller, handle, Rights::WAIT)?;
-        let notification = self
-            .pools
-            .notifications
-            .get(reference)
-            .ok_or(Error::BadHandle)?;
         if thread == Handle::NONE {
             self.unbind(caller.cpu, reference, None);
             return Ok(());
@@ -126,10 +124,7 @@ impl<H: Hardware> Kernel<H> {
             return Err(Error::WrongType.into());
         };
         let id = ThreadId(thread.index());
-        let mut bits = notification.bits.lock(&caller.cpu.token);
-        if self.pools.notifications.get(reference).is_none() {
-            return Err(Error::BadHandle.into());
-        }
+        let mut bits = self.bits(caller.cpu, reference).ok_or(Error::BadHandle)?;
         let word = &self.thread(id).bound;
         // Both ends are tied under this lock; the thread's own word decides between two notifications.
         if bits.bound.is_some()
@@ -159,13 +154,10 @@ impl<H: Hardware> Kernel<H> {
         reference: Ref<Notification>,
         from: Option<ThreadId>,
     ) {
-        let Some(notification) = self.pools.notifications.get(reference) else {
+        let Some(mut bits) = self.bits(cpu, reference) else {
             return;
         };
-        let mut bits = notification.bits.lock(&cpu.token);
-        if self.pools.notifications.get(reference).is_none()
-            || (from.is_some() && bits.bound != from)
-        {
+        if from.is_some() && bits.bound != from {
             return;
         }
         let Some(id) = self.loosen(reference, &mut bits) else {
@@ -182,11 +174,7 @@ impl<H: Hardware> Kernel<H> {
     }
 
     /// Takes both ends of a bond apart, under the notification's lock.
-    pub(crate) fn loosen(
-        &self,
-        reference: Ref<Notification>,
-        bits: &mut crate::object::notification::Bits,
-    ) -> Option<ThreadId> {
+    pub(crate) fn loosen(&self, reference: Ref<Notification>, bits: &mut Bits) -> Option<ThreadId> {
         let id = bits.bound.take()?;
         let _ = self
             .thread(id)
@@ -204,16 +192,8 @@ impl<H: Hardware> Kernel<H> {
         deadline: u64,
     ) -> Result<(), Stop> {
         let reference = self.notification(caller, handle, Rights::WAIT)?;
-        let notification = self
-            .pools
-            .notifications
-            .get(reference)
-            .ok_or(Error::BadHandle)?;
         let cpu = caller.cpu;
-        let mut bits = notification.bits.lock(&cpu.token);
-        if self.pools.notifications.get(reference).is_none() {
-            return Err(Error::BadHandle.into());
-        }
+        let mut bits = self.bits(cpu, reference).ok_or(Error::BadHandle)?;
         self.cancel_timer(cpu, reference, &mut bits);
         if deadline != NEVER {
             bits.timer_bits = set;
@@ -232,7 +212,7 @@ impl<H: Hardware> Kernel<H> {
         &self,
         cpu: &CpuState,
         reference: Ref<Notification>,
-        bits: &mut crate::object::notification::Bits,
+        bits: &mut Bits,
     ) {
         if let Some(there) = bits
             .timer_cpu
@@ -251,10 +231,9 @@ impl<H: Hardware> Kernel<H> {
         let Some(reference) = self.pools.notifications.reference(slot) else {
             return;
         };
-        let Some(notification) = self.pools.notifications.get(reference) else {
+        let Some(mut bits) = self.bits(cpu, reference) else {
             return;
         };
-        let mut bits = notification.bits.lock(&cpu.token);
         let here = bits.timer_cpu == Some(cpu.token.id().0);
         let rearmed = cpu
             .timers

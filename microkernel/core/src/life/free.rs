@@ -58,12 +58,7 @@ impl<H: Hardware> Kernel<H> {
     /// Frees a thread's slot, once no sample can look at it. Until here it is on its process's account: one that has ended and is still
     /// named takes a slot like any other.
     pub(crate) fn free_thread_step(&self, cpu: &CpuState, slot: u32) -> Progress {
-        let Some((reference, thread)) = self
-            .pools
-            .threads
-            .reference(slot)
-            .and_then(|r| Some((r, self.pools.threads.get(r)?)))
-        else {
+        let Some((reference, thread)) = self.pools.threads.occupant(slot) else {
             return Progress::Done;
         };
         let epoch = match thread.awaited_epoch.load(Relaxed) {
@@ -87,12 +82,7 @@ impl<H: Hardware> Kernel<H> {
 
     /// Fails who waits at a dead endpoint, and frees it when no handle is left.
     pub(crate) fn free_endpoint_step(&self, cpu: &CpuState, slot: u32) -> Progress {
-        let Some((reference, endpoint)) = self
-            .pools
-            .endpoints
-            .reference(slot)
-            .and_then(|r| Some((r, self.pools.endpoints.get(r)?)))
-        else {
+        let Some((reference, endpoint)) = self.pools.endpoints.occupant(slot) else {
             return Progress::Done;
         };
         self.work.taken(&endpoint.in_work);
@@ -142,12 +132,7 @@ impl<H: Hardware> Kernel<H> {
 
     /// Wakes who waits on a notification that no handle names any more, and frees it.
     pub(crate) fn free_notification_step(&self, cpu: &CpuState, slot: u32) -> Progress {
-        let Some((reference, notification)) = self
-            .pools
-            .notifications
-            .reference(slot)
-            .and_then(|r| Some((r, self.pools.notifications.get(r)?)))
-        else {
+        let Some((reference, notification)) = self.pools.notifications.occupant(slot) else {
             return Progress::Done;
         };
         self.unbind(cpu, reference, None);
@@ -176,12 +161,7 @@ impl<H: Hardware> Kernel<H> {
 
     /// Frees some pages of a memory object, and the object with the last.
     pub(crate) fn free_memory_step(&self, cpu: &CpuState, slot: u32) -> Progress {
-        let Some((reference, memory)) = self
-            .pools
-            .memory
-            .reference(slot)
-            .and_then(|r| Some((r, self.pools.memory.get(r)?)))
-        else {
+        let Some((reference, memory)) = self.pools.memory.occupant(slot) else {
             return Progress::Done;
         };
         let payer = memory.payer.load(Relaxed);

@@ -21,6 +21,16 @@ fn space(memory: &FakeMemory) -> (Tables, FakeSupply<'_>) {
     )
 }
 
+/// A space that has one page, which may be written, where programs begin.
+fn space_with_a_page(memory: &FakeMemory) -> (Tables, FakeSupply<'_>) {
+    let (tables, mut supply) = space(memory);
+    let (at, frame) = (page(USER_START), Frame(1));
+    tables
+        .map(memory, at, frame, Access::Write, Kind::Ram, &mut supply)
+        .unwrap();
+    (tables, supply)
+}
+
 fn page(address: u64) -> Page {
     Page::new(UserAddr(address)).unwrap()
 }
@@ -186,17 +196,7 @@ fn running_out_of_tables_midway_leaves_a_whole_space() {
 #[test]
 fn large_pages_are_read_and_no_table_is_seen_in_them() {
     let memory = FakeMemory::new(1 + TABLES as usize);
-    let (tables, mut supply) = space(&memory);
-    tables
-        .map(
-            &memory,
-            page(USER_START),
-            Frame(1),
-            Access::Write,
-            Kind::Ram,
-            &mut supply,
-        )
-        .unwrap();
+    let (tables, mut supply) = space_with_a_page(&memory);
     let third = Entry(memory.read(ROOT.start())).next_table().unwrap();
     let second = Entry(memory.read(third.start())).next_table().unwrap();
     // 1 GiB at 1 GiB, with a PAT bit; 2 MiB at 2 MiB, not for users at first.
@@ -234,17 +234,7 @@ fn large_pages_are_read_and_no_table_is_seen_in_them() {
 #[test]
 fn the_least_access_on_the_way_counts() {
     let memory = FakeMemory::new(1 + TABLES as usize);
-    let (tables, mut supply) = space(&memory);
-    tables
-        .map(
-            &memory,
-            page(USER_START),
-            Frame(1),
-            Access::Write,
-            Kind::Ram,
-            &mut supply,
-        )
-        .unwrap();
+    let (tables, _) = space_with_a_page(&memory);
     let root_entry = memory.read(ROOT.start());
     let seen = |entry| {
         memory.write(ROOT.start(), entry);
