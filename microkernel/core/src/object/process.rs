@@ -96,7 +96,7 @@ pub struct Process {
     pub objects: [AtomicU32; COUNTED],
     /// TSC ticks that its ended threads ran.
     pub cpu_ticks: AtomicU64,
-    /// Endpoints, notifications and memory objects on its account that nobody names any more and that are being freed.
+    /// Objects on its account that nobody names any more and that are being freed.
     pub freeing: AtomicU32,
     /// Handles, charges and the process itself until its teardown is done.
     pub refs: AtomicU32,
