@@ -34,8 +34,10 @@ use super::layout::PAGE_SIZE;
 pub const STARTUP_PAGE: u64 = 0x20_0000;
 /// Where the first thread's IPC buffer is mapped.
 pub const IPC_BUFFER: u64 = STARTUP_PAGE + PAGE_SIZE;
-/// Lowest address of the first thread's stack; the page below stays unmapped.
-pub const STACK_BASE: u64 = IPC_BUFFER + 2 * PAGE_SIZE;
+/// Page below the first thread's stack, which stays unmapped: a stack that overflows faults here.
+pub const STACK_GUARD: u64 = IPC_BUFFER + PAGE_SIZE;
+/// Lowest address of the first thread's stack.
+pub const STACK_BASE: u64 = STACK_GUARD + PAGE_SIZE;
 /// Largest stack of a first thread, in bytes: up to where programs are linked, less an unmapped page.
 pub const STACK_MAX: u64 = super::layout::PROGRAM_BASE - PAGE_SIZE - STACK_BASE;
 /// Offset of the [`ControlBlock`] in the page of the IPC buffer, behind the handle slots: the kernel never writes there.

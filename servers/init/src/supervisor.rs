@@ -7,7 +7,7 @@
 //! fails at once.
 
 use alloc::collections::VecDeque;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use ipc::abi::exit::ProcessStatus;
@@ -338,8 +338,11 @@ impl<'a, M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'a, M, P> {
         };
         let name = &report.name;
         let gives_up = program.on_death == OnDeath::Restart && delay.is_none();
-        if program.on_death == OnDeath::Restart || !program.serves.is_empty() {
-            self.machine.log(format_args!("{}", Obituary(report)));
+        let is_server = program.on_death == OnDeath::Restart || !program.serves.is_empty();
+        if is_server || report.ending == Ending::Faulted {
+            for line in Obituary(report).to_string().lines() {
+                self.machine.log(format_args!("{line}"));
+            }
         }
         let mut again = false;
         for endpoint in &mut self.endpoints {

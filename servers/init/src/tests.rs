@@ -300,6 +300,20 @@ fn the_quotas_of_others_are_not_inits_own_use() {
 }
 
 #[test]
+fn a_program_that_faults_is_logged_and_one_that_ends_otherwise_is_not() {
+    booted(|bench, ledger| {
+        for reason in [ExitReason::Exited, ExitReason::Killed, ExitReason::Faulted] {
+            let pid = bench.spawn("spin", false).unwrap();
+            ledger.borrow_mut().end(pid, reason, 3);
+            bench.poll();
+        }
+        let log = ledger.borrow().log.clone();
+        assert_eq!(log.len(), 1, "{log:?}");
+        assert!(log[0].starts_with("spin (pid 6): page fault: "), "{log:?}");
+    });
+}
+
+#[test]
 fn init_itself_is_not_killed_and_others_are() {
     booted(|bench, _| {
         assert_eq!(
@@ -326,7 +340,7 @@ fn a_server_is_started_again_later_each_time_until_init_gives_up() {
             ledger.borrow_mut().end(pid, ExitReason::Faulted, 0);
             bench.poll();
             let told = ledger.borrow().log.last().cloned().unwrap();
-            assert!(told.starts_with(&format!("console (pid {pid}) faulted")));
+            assert!(told.starts_with(&format!("console (pid {pid}): page fault: ")));
             assert_eq!(bench.names(), ["init", "shell"]);
             assert_eq!(
                 ledger.borrow().flushed as u32,

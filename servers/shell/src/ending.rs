@@ -6,8 +6,16 @@ use core::fmt::{self, Write};
 
 use ipc::abi::exit::{BacktraceEnd, FaultKind};
 use ipc::proto::init::{Crash, Ending, ExitReport};
+use profd::shorten::Shortener;
+use profd::text::COLUMNS;
 
 use crate::system::System;
+use crate::text;
+
+/// Before a caller, as in a report of profd.
+const CALLER: &str = "        <- ";
+/// Fewest columns that a place gets, whatever stands beside it.
+const PLACE_COLUMNS: usize = 16;
 
 /// Writes how a process ended, unless it exited with 0.
 ///
@@ -30,7 +38,7 @@ pub fn describe(
     }
 }
 
-/// What happened, where, and how it got there: the form of a panic's backtrace.
+/// What happened, where, and how it got there: the form of a panic's backtrace, with equal lines as one.
 fn describe_crash(
     report: &ExitReport,
     crash: &Crash,
@@ -42,16 +50,33 @@ fn describe_crash(
     let mut frames = crash
         .frames()
         .enumerate()
-        .map(|(depth, address)| place(report, address, depth > 0, system))
-        .skip_while(|place| panicked && reports_panics(place));
-    let at = frames.next().unwrap_or_else(|| "?".into());
-    writeln!(out, "{name}: {} at {at} (pid {pid})", Fault(crash))?;
-    frames.try_for_each(|caller| writeln!(out, "        <- {caller}"))?;
+        .map(|(depth, (address, times))| (place(report, address, depth > 0, system), times))
+        .skip_while(|(place, _)| panicked && reports_panics(place));
+    let mut names = Shortener::default();
+    let (at, _) = frames.next().unwrap_or_else(|| ("?".into(), 1));
+    let (before, after) = (format!("{name}: {crash} at "), format!(" (pid {pid})"));
+    let at = names.fit(&at, room(&before, &after));
+    out.write_str(&text::wrapped(&format!("{before}{at}{after}")))?;
+    for (caller, times) in frames {
+        let after = match times {
+            1 => String::new(),
+            _ => format!(" ({times} times)"),
+        };
+        let caller = names.fit(&caller, room(CALLER, &after));
+        writeln!(out, "{CALLER}{caller}{after}")?;
+    }
     match crash.end() {
         BacktraceEnd::Outermost => Ok(()),
-        BacktraceEnd::More => writeln!(out, "        <- ..."),
-        BacktraceEnd::Cut => writeln!(out, "        <- ?"),
+        BacktraceEnd::More => writeln!(out, "{CALLER}..."),
+        BacktraceEnd::Cut => writeln!(out, "{CALLER}?"),
     }
+}
+
+/// Columns left for a place.
+fn room(before: &str, after: &str) -> usize {
+    COLUMNS
+        .saturating_sub(before.len() + after.len())
+        .max(PLACE_COLUMNS)
 }
 
 /// Whether a function is one that a panic goes through on its way to the breakpoint: where it was is behind them.
@@ -64,35 +89,4 @@ fn reports_panics(place: &str) -> bool {
 fn place(report: &ExitReport, address: u64, is_return: bool, system: &mut dyn System) -> String {
     let name = system.locate(report.pid, address, is_return);
     name.unwrap_or_else(|| format!("{}`{address:#x}", report.name))
-}
-
-/// What a thread did that the hardware refused.
-struct Fault<'a>(&'a Crash);
-
-impl fmt::Display for Fault<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let crash = self.0;
-        f.write_str(match crash.fault() {
-            Some(FaultKind::Page) => {
-                // Intel SDM volume 3A, 4.7: bit 0 present, bit 1 write, bit 4 instruction fetch.
-                let bit = |number: u32| crash.error_code >> number & 1 == 1;
-                let access = match (bit(4), bit(1)) {
-                    (true, _) => "execution of",
-                    (_, true) => "write to",
-                    (_, false) => "read of",
-                };
-                let allowed = if bit(0) { " (not allowed)" } else { "" };
-                return write!(f, "page fault: {access} {:#x}{allowed}", crash.address);
-            }
-            Some(FaultKind::Protection) => "general protection fault",
-            Some(FaultKind::InvalidOpcode) => "invalid instruction",
-            Some(FaultKind::Divide) => "divide error",
-            Some(FaultKind::NoFpu) => "floating-point or SSE instruction",
-            Some(FaultKind::Debug) => "debug trap",
-            // The program has said itself what is wrong.
-            Some(FaultKind::Breakpoint) => "panic",
-            Some(FaultKind::Alignment) => "misaligned access",
-            Some(FaultKind::Other) | None => "unknown fault",
-        })
-    }
 }

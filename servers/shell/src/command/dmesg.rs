@@ -39,6 +39,7 @@ fn is_number(word: &str) -> bool {
 
 fn show(context: Context<'_>, count: Option<usize>, filter: &str) -> fmt::Result {
     let mut lines = Lines::default();
+    let mut found = false;
     let mut last: VecDeque<String> = VecDeque::new();
     let mut position = 0;
     loop {
@@ -58,6 +59,7 @@ fn show(context: Context<'_>, count: Option<usize>, filter: &str) -> fmt::Result
             if !line.contains(filter) {
                 continue;
             }
+            found = true;
             match count {
                 None => writeln!(context.session, "{line}")?,
                 Some(count) => {
@@ -75,6 +77,9 @@ fn show(context: Context<'_>, count: Option<usize>, filter: &str) -> fmt::Result
             break;
         }
         position = part.next;
+    }
+    if !found && !filter.is_empty() {
+        return context.fail(format_args!("no line contains {}", Quoted(filter)));
     }
     for line in last {
         writeln!(context.session, "{line}")?;

@@ -3,6 +3,7 @@
 use ipc::abi::Error;
 use ipc::abi::exit::{BACKTRACE_MAX, BacktraceEnd, FaultKind};
 use ipc::abi::info::{CpuInfo, MemoryInfo};
+use ipc::abi::startup::STACK_GUARD;
 use ipc::proto::CallError;
 use ipc::proto::init::{Crash, Ending, InitError, Name};
 use ipc::proto::profd::{Holder, Refusal, SessionName, Source};
@@ -270,7 +271,7 @@ crash: page fault: write to 0x0 at crash`null+0x12 (pid 7)
         (
             FaultKind::Page,
             0b10101,
-            "page fault: execution of 0x10 (not allowed) at",
+            "page fault: execution (not allowed) at",
         ),
         (FaultKind::Divide, 0, "divide error at"),
         (FaultKind::InvalidOpcode, 0, "invalid instruction at"),
@@ -283,6 +284,47 @@ crash: page fault: write to 0x0 at crash`null+0x12 (pid 7)
             text.starts_with(&format!("crash: {expected} crash`null")),
             "{text}"
         );
+    }
+}
+
+#[test]
+fn equal_callers_are_one_line() {
+    let mut crash = crash(FaultKind::Page, 0b110, STACK_GUARD);
+    crash.frames = 16;
+    crash.backtrace = [0x40_2000; BACKTRACE_MAX];
+    crash.backtrace[..2].copy_from_slice(&[0x40_1012, 0x40_3000]);
+    crash.end = BacktraceEnd::More as u8;
+    assert_eq!(
+        crashed(crash),
+        "\
+crash: stack overflow (page fault: write) at crash`null+0x12 (pid 7)
+        <- crash`0x403000
+        <- crash`main+0x61 (14 times)
+        <- ...
+"
+    );
+}
+
+#[test]
+fn the_report_of_a_crash_is_as_wide_as_a_row() {
+    for (name, pid, address, rows) in [
+        ("crash", 7, 0x10, 1),
+        ("anameofsixteenby", u32::MAX, 0xffff_8000_0000_0000, 2),
+    ] {
+        let mut crash = crash(FaultKind::Page, 0b101, address);
+        crash.frames = 4;
+        crash.backtrace[1..4].copy_from_slice(&[0x40_2000; 3]);
+        let place = format!("{name}`{}::f+0x1234", "path::to".repeat(20));
+        let mut bench = Bench::default();
+        let names = [0x40_1012, 0x40_1fff].map(|address| (address, place.clone()));
+        bench.system.names.extend(names);
+        let mut report = FakeSystem::report(pid, name, Ending::Faulted, 0);
+        report.crash = Some(crash);
+        bench.system.ended.insert(7, report);
+        let text = bench.run(&format!("run {name}"));
+        assert!(text.lines().all(|line| line.len() <= 80), "{text}");
+        assert_eq!(text.lines().count(), rows + 1, "{text}");
+        assert!(text.ends_with("::f+0x1234 (3 times)\n"), "{text}");
     }
 }
 
@@ -627,6 +669,9 @@ fn dmesg_puts_lines_together_and_selects_them() {
     assert_eq!(dmesg("net"), "net: three\n");
     assert_eq!(dmesg("2 boot"), "boot: two\nboot: four\n");
     assert_eq!(dmesg("9 \": f\""), "boot: four\n");
+    for arguments in ["\"page fault\"", "2 \"page fault\""] {
+        assert_eq!(dmesg(arguments), "dmesg: no line contains `page fault`\n");
+    }
     assert_eq!(dmesg("0"), "dmesg: lines `0`: 1 to 4095\n");
     assert_eq!(
         dmesg("99999999999999999999999"),
