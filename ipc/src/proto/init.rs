@@ -335,6 +335,8 @@ crate::protocol! {
     6 Subscribe = subscribe((), handles [H; 1]) -> ();
     /// Gives the first event that is kept and whose position is at least this; none if there is none.
     7 NextEvent = next_event(u64) -> Option<Event>;
+    /// Gives the first program that `spawn` can start, by name, behind this one; none if there is none.
+    8 NextProgram = next_program(Name) -> Option<Name>;
 }
 
 #[cfg(test)]
@@ -443,6 +445,7 @@ mod tests {
                 (5, "next"),
                 (6, "subscribe"),
                 (7, "next_event"),
+                (8, "next_program"),
             ]
         );
     }

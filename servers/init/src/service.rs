@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 
 use ipc::abi::info::ThreadState;
 use ipc::proto::init::{
-    Event, ExitReport, InitError, Kill, Name, Next, NextEvent, ProcessInfo, Release, Service,
-    Spawn, SpawnProgram, Subscribe, Wait,
+    Event, ExitReport, InitError, Kill, Name, Next, NextEvent, NextProgram, ProcessInfo, Release,
+    Service, Spawn, SpawnProgram, Subscribe, Wait,
 };
 use ipc::proto::system::INIT;
 use ipc::proto::{Call, Responder, Served};
@@ -146,5 +146,13 @@ impl<M: Machine, P: Responder<Handle = M::Handle>> Service<P> for Supervisor<'_,
     ) -> Served<NextEvent, P::Handle> {
         let event: Option<Event> = self.events.at(position).cloned();
         Ok(call.reply(event))
+    }
+
+    fn next_program(
+        &mut self,
+        call: Call<'_, P, NextProgram>,
+        after: Name,
+    ) -> Served<NextProgram, P::Handle> {
+        Ok(call.reply(self.program_after(&after)))
     }
 }

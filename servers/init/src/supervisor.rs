@@ -240,6 +240,23 @@ impl<'a, M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'a, M, P> {
         self.running.last_mut().ok_or(LaunchError::NoImage)
     }
 
+    /// The first program behind this one, by name, that a caller can start.
+    pub(crate) fn program_after(&self, name: &str) -> Option<Name> {
+        let entries = &self.config.programs;
+        let entries = entries.iter().map(|program| program.name.as_str());
+        let files = self.archive.files();
+        let files = files.filter_map(|file| file.name.strip_prefix(PROGRAMS));
+        let on_demand = |name: &str| {
+            let entry = self.config.entry(name);
+            name != DEFAULT && entry.is_some_and(|entry| entry.start == Start::Demand)
+        };
+        entries
+            .chain(files)
+            .filter(|&other| other > name && on_demand(other))
+            .filter_map(|name| Name::try_from(name).ok())
+            .min()
+    }
+
     /// Makes the endpoints anew that died when init gave up on their server.
     fn reopen(&mut self, program: &Program) -> Result<(), Error> {
         for endpoint in &mut self.endpoints {

@@ -14,7 +14,7 @@ use ipc::proto::{CallError, Disposition, Message, Responder, Transport};
 
 use crate::Supervisor;
 use crate::fake::elf::{self, Load};
-use crate::fake::{FakeHandle, FakeMachine, Ledger, archive, config};
+use crate::fake::{FakeHandle, FakeMachine, Ledger, archive, config, program};
 use crate::machine::Machine;
 use crate::restart;
 
@@ -222,6 +222,41 @@ fn what_cannot_be_started_is_refused_by_name() {
         );
         assert_eq!(bench.names().len(), 3);
     });
+}
+
+#[test]
+fn the_programs_that_can_be_started_are_listed() {
+    let files = [
+        "init",
+        "console",
+        "shell",
+        "spin",
+        "default",
+        "chain",
+        "a-name-of-17-byte",
+    ];
+    let files = files.map(|name| (format!("bin/{name}"), image()));
+    let mut files: Vec<_> = files
+        .iter()
+        .map(|(name, data)| (name.as_str(), data.clone()))
+        .collect();
+    files.push(("kernel.sym", vec![1; 8]));
+    let bytes = archive(&files);
+    let mut config = config();
+    config.programs.push(program("netload"));
+    let archive = Bootfs::parse(&bytes).unwrap();
+    let init = Supervisor::new(FakeMachine::new(), archive, config).unwrap();
+    let mut bench = Bench {
+        init,
+        desk: Desk::default(),
+        badge: 3,
+    };
+    let mut programs = vec![Name::new()];
+    while let Ok(Some(next)) = bench.client().next_program(programs.last().unwrap()) {
+        programs.push(next);
+    }
+    let programs: Vec<&str> = programs.iter().map(Name::as_str).collect();
+    assert_eq!(programs, ["", "chain", "netload", "spin"]);
 }
 
 #[test]

@@ -18,6 +18,7 @@ use crate::system::{InitResult, LogPart, System};
 pub struct FakeSystem {
     pub spawned: Vec<(String, Vec<String>)>,
     pub own_pid: u32,
+    pub programs: Vec<&'static str>,
     /// Why the next program does not start, or is not killed.
     pub refuse: Option<CallError<InitError>>,
     pub processes: BTreeMap<u32, ProcessInfo>,
@@ -69,6 +70,10 @@ impl FakeSystem {
 impl System for FakeSystem {
     fn own_pid(&self) -> u32 {
         self.own_pid
+    }
+    fn programs(&mut self) -> InitResult<Vec<Name>> {
+        let programs = self.programs.iter();
+        Ok(programs.map(|name| Name::cut(name)).collect())
     }
     fn spawn(&mut self, program: Name, args: Args) -> InitResult<u32> {
         if let Some(error) = self.refuse.take() {

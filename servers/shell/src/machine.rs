@@ -2,6 +2,7 @@
 
 use alloc::string::String;
 use alloc::vec;
+use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use ipc::abi::info::{CpuInfo, InfoKind, MemoryInfo};
@@ -54,6 +55,16 @@ impl Machine {
 impl System for Machine {
     fn own_pid(&self) -> u32 {
         self.wiring.pid
+    }
+
+    fn programs(&mut self) -> InitResult<Vec<Name>> {
+        let mut programs = Vec::new();
+        let mut last = Name::new();
+        while let Some(next) = self.init.next_program(&last)? {
+            last = next.clone();
+            programs.push(next);
+        }
+        Ok(programs)
     }
 
     fn spawn(&mut self, program: Name, args: Args) -> InitResult<u32> {

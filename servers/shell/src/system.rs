@@ -29,6 +29,12 @@ pub trait System {
     /// Process id of this shell.
     fn own_pid(&self) -> u32;
 
+    /// The programs that can be started, by name.
+    ///
+    /// # Errors
+    /// init's.
+    fn programs(&mut self) -> InitResult<Vec<Name>>;
+
     /// Starts a program whose output goes to this session; answers its process id.
     ///
     /// # Errors

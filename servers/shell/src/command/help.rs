@@ -3,6 +3,7 @@
 use core::fmt;
 
 use super::{COMMANDS, Context, find, unknown};
+use crate::text;
 
 pub(super) fn run(context: Context<'_>) -> fmt::Result {
     let name = match *context.args {
@@ -10,13 +11,19 @@ pub(super) fn run(context: Context<'_>) -> fmt::Result {
         [name] => name,
         [_, second, ..] => return context.too_many(second),
     };
-    let session = context.session;
+    let Context {
+        session, system, ..
+    } = context;
     let Some(command) = find(name) else {
         return unknown(name, session);
     };
     writeln!(session, "{}\n{}\n", command.usage, command.summary)?;
     if !command.details.is_empty() {
         writeln!(session, "{}", command.details)?;
+    }
+    if let Some(facts) = command.facts {
+        let line = text::wrapped(&facts(system));
+        writeln!(session, "{line}")?;
     }
     let lines = command.examples.iter().map(|(line, _)| line.len());
     let width = lines.max().unwrap_or(0);

@@ -11,6 +11,7 @@ mod tests;
 use core::fmt;
 
 use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use unicode_width::UnicodeWidthChar;
@@ -30,6 +31,8 @@ pub struct Command {
     pub summary: &'static str,
     /// What its arguments mean; whole lines, or nothing.
     pub details: &'static str,
+    /// What only the system knows of them; a line, or nothing.
+    facts: Option<fn(&mut dyn System) -> String>,
     /// Lines to try, and what each does.
     pub examples: &'static [(&'static str, &'static str)],
     run: fn(Context<'_>) -> fmt::Result,
@@ -66,6 +69,7 @@ pub const COMMANDS: &[Command] = &[
         usage: "help [command]",
         summary: "this list, or how a command is used",
         details: "",
+        facts: None,
         examples: &[("help profile", "what `profile` can do")],
         run: help::run,
     },
@@ -74,6 +78,7 @@ pub const COMMANDS: &[Command] = &[
         usage: profd::request::USAGE,
         summary: "where the machine spends its time",
         details: profile::DETAILS,
+        facts: None,
         examples: &[
             ("profile", "1000 ms, every process, the 8 hottest chains"),
             (
@@ -93,6 +98,7 @@ pub const COMMANDS: &[Command] = &[
         usage: "ps",
         summary: "the processes, and what each has used",
         details: process::PS_DETAILS,
+        facts: None,
         examples: &[("ps", "one line for each process")],
         run: process::ps,
     },
@@ -101,6 +107,7 @@ pub const COMMANDS: &[Command] = &[
         usage: "run PROGRAM [ARGS] [&]",
         summary: "run a program; with & in the background",
         details: process::RUN_DETAILS,
+        facts: Some(process::programs),
         examples: &[
             (
                 "run shares 60 30 10 &",
@@ -115,6 +122,7 @@ pub const COMMANDS: &[Command] = &[
         usage: "kill PID",
         summary: "end a process",
         details: process::KILL_DETAILS,
+        facts: None,
         examples: &[("kill 7", "ends the process that `ps` shows as 7")],
         run: process::kill,
     },
@@ -123,6 +131,7 @@ pub const COMMANDS: &[Command] = &[
         usage: "mem",
         summary: "where the memory is",
         details: machine::MEM_DETAILS,
+        facts: None,
         examples: &[("mem", "all of it, in KiB")],
         run: machine::mem,
     },
@@ -131,6 +140,7 @@ pub const COMMANDS: &[Command] = &[
         usage: "uptime",
         summary: "time since boot, and what each CPU did",
         details: machine::UPTIME_DETAILS,
+        facts: None,
         examples: &[("uptime", "one line, and one for each CPU")],
         run: machine::uptime,
     },
@@ -139,6 +149,7 @@ pub const COMMANDS: &[Command] = &[
         usage: "dmesg [n] [filter]",
         summary: "the kernel log",
         details: "n       only the last n lines\nfilter  only lines that contain it\n",
+        facts: None,
         examples: &[
             ("dmesg 10", "the last ten lines"),
             ("dmesg cpu", "the lines that contain `cpu`"),
@@ -154,6 +165,7 @@ pub const COMMANDS: &[Command] = &[
         usage: "version",
         summary: "what this is",
         details: "",
+        facts: None,
         examples: &[("version", "one line")],
         run: machine::version,
     },
@@ -162,6 +174,7 @@ pub const COMMANDS: &[Command] = &[
         usage: "poweroff",
         summary: "power the machine off",
         details: "",
+        facts: None,
         examples: &[("poweroff", "at once, without a question")],
         run: machine::poweroff,
     },

@@ -1,5 +1,8 @@
 //! `ps`, `run` and `kill`.
 
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt;
 
 use ipc::abi::info::ThreadState;
@@ -10,6 +13,7 @@ use super::{Context, Quoted};
 use crate::ending;
 use crate::format::{PAGE_KIB, Seconds};
 use crate::protocol::Stop;
+use crate::system::System;
 
 pub(super) const PS_DETAILS: &str = "\
 STATE  what its most active thread does: run, ready, recv (waits for calls),
@@ -73,10 +77,13 @@ pub(super) fn run(context: Context<'_>) -> fmt::Result {
         words => (words, false),
     };
     let Some((&program, arguments)) = words.split_first() else {
-        return context.fail("a program's name is missing");
+        let there = list(context.system);
+        return context.fail(format_args!(
+            "a program's name is missing; there are: {there}"
+        ));
     };
     let Ok(name) = Name::try_from(program) else {
-        return context.fail(format_args!("{}: no such program", Quoted(program)));
+        return no_such_program(context, program);
     };
     let mut args = Args::new();
     for argument in arguments {
@@ -89,6 +96,9 @@ pub(super) fn run(context: Context<'_>) -> fmt::Result {
     }
     let pid = match context.system.spawn(name.clone(), args) {
         Ok(pid) => pid,
+        Err(CallError::Service(InitError::NoSuchProgram)) => {
+            return no_such_program(context, program);
+        }
         Err(error) => return context.fail(format_args!("{}: {error}", Quoted(program))),
     };
     if background {
@@ -96,6 +106,31 @@ pub(super) fn run(context: Context<'_>) -> fmt::Result {
         return writeln!(context.session, "started {pid} {name}");
     }
     foreground(context, pid)
+}
+
+fn no_such_program(context: Context<'_>, program: &str) -> fmt::Result {
+    let there = list(context.system);
+    context.fail(format_args!(
+        "{}: no such program; there are: {there}",
+        Quoted(program)
+    ))
+}
+
+/// What `help run` says of the programs.
+pub(super) fn programs(system: &mut dyn System) -> String {
+    format!("programs: {}", list(system))
+}
+
+/// The programs that can be run.
+fn list(system: &mut dyn System) -> String {
+    match system.programs() {
+        Ok(programs) if programs.is_empty() => "none".into(),
+        Ok(programs) => {
+            let names: Vec<&str> = programs.iter().map(Name::as_str).collect();
+            names.join(", ")
+        }
+        Err(error) => format!("unknown, {error}"),
+    }
 }
 
 fn foreground(context: Context<'_>, pid: u32) -> fmt::Result {

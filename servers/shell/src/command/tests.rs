@@ -93,6 +93,13 @@ servers again.
 > kill 7  # ends the process that `ps` shows as 7
 "
     );
+    let mut bench = Bench::default();
+    bench.system.programs = vec!["chain", "spin"];
+    assert!(
+        bench
+            .run("help run")
+            .contains("\n\nprograms: chain, spin\n\n> run")
+    );
     assert_eq!(
         run("help nonsense"),
         "no command `nonsense`; `help` lists what there is\n"
@@ -209,14 +216,21 @@ fn the_number_of_background_programs_is_bounded() {
 #[test]
 fn what_cannot_be_run_is_named() {
     let mut bench = Bench::default();
+    bench.system.programs = vec!["chain", "spin"];
     bench.system.refuse = Some(CallError::Service(InitError::NoSuchProgram));
-    assert_eq!(bench.run("run nosuch"), "run: `nosuch`: no such program\n");
+    assert_eq!(
+        bench.run("run nosuch"),
+        "run: `nosuch`: no such program; there are: chain, spin\n"
+    );
     assert_eq!(
         bench.run("run averyveryverylongname"),
-        "run: `averyveryverylongnam..`: no such program\n"
+        "run: `averyveryverylongnam..`: no such program; there are: chain, spin\n"
     );
     for line in ["run", "run &"] {
-        assert_eq!(bench.run(line), "run: a program's name is missing\n");
+        assert_eq!(
+            bench.run(line),
+            "run: a program's name is missing; there are: chain, spin\n"
+        );
     }
     let long = format!("run echo {}", "x".repeat(2000));
     assert_eq!(bench.run(&long), "run: too many or too long arguments\n");
