@@ -8,8 +8,9 @@ use crate::protocol::Stop;
 pub(super) const DETAILS: &str = "\
 ms        how long, 1 to 2000; 1000 if not said
 pid|all   one process, or every one; `all` is how chains are said without a pid
-chains    how many to print, the hottest first; 8 if not said
-depth N   frames of a chain; 8 if not said
+chains    how many to print, 1 to 512, the hottest first; 8 if not said
+depth N   frames of a chain, 1 to 48; 8 if not said. A sample holds 16 of the
+          program that ran, and more only with those of its clients
 source    what takes the samples; the best that works if not said
 folded    one chain a line, for flame graphs
 -v        nothing shortened, and every counter

@@ -49,7 +49,7 @@ impl Row {
         }
     }
 
-    /// That the row is the prompt and a window of the text, the cursor where it belongs.
+    /// That the row is the prompt and a window of the text, marked where the text is cut, and the cursor where it belongs.
     fn check(&self, text: &str, before: &str) {
         let text: Vec<char> = text.chars().collect();
         let cursor = before.chars().count();
@@ -60,10 +60,14 @@ impl Row {
         let first = cursor
             .checked_sub(column)
             .expect("a window inside the text");
-        let expected: String = PROMPT
-            .chars()
-            .chain(text[first..].iter().copied().take(COLUMNS))
-            .collect();
+        let window = &text[first..];
+        let expected: String = match first {
+            0 => PROMPT.chars(),
+            _ => "><".chars(),
+        }
+        .chain(window.iter().copied().take(COLUMNS))
+        .chain((window.len() > COLUMNS).then_some('>'))
+        .collect();
         let row: String = self.cells.iter().collect();
         assert_eq!(row.trim_end(), expected.trim_end());
     }
@@ -243,6 +247,20 @@ fn a_line_of_exactly_the_limit_is_entered() {
     let mut bytes = vec![b'x'; LINE_MAX];
     bytes.push(b'\r');
     assert_eq!(enter(&mut Editor::default(), &bytes).0[0].len(), LINE_MAX);
+}
+
+#[test]
+fn a_wide_character_at_an_edge_is_blank_there() {
+    let mut editor = Editor::default();
+    // 38 wide characters: the last one is half outside.
+    enter(&mut editor, "字".repeat(38).as_bytes());
+    let (_, out) = enter(&mut editor, b"\x1b[H");
+    let shown = "字".repeat(37);
+    assert_eq!(out, format!("\r> {shown} >\x1b[K\r\x1b[2C"));
+    // From the end the window begins in the middle of one.
+    let (_, out) = enter(&mut editor, b"\x1b[F");
+    let shown = "字".repeat(18);
+    assert_eq!(out, format!("\r>< {shown}\x1b[K"));
 }
 
 #[test]

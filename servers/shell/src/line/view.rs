@@ -2,7 +2,8 @@
 //!
 //! The row is redrawn with carriage return, erase to the end of the line (`ESC [ K`) and cursor forward (`ESC [ n C`):
 //! nothing that depends on where a terminal wraps. A text wider than the row is shown through a window that moves by half
-//! a row, so that typing at its edge does not redraw at every key.
+//! a row, so that typing at its edge does not redraw at every key. `<` in place of the prompt's blank and `>` behind the window
+//! say that there is more text on that side.
 
 use alloc::string::String;
 use core::fmt::Write;
@@ -31,18 +32,29 @@ impl View {
         if cursor < self.first || cursor > self.first + COLUMNS {
             self.first = cursor.saturating_sub(COLUMNS / 2);
         }
-        let _ = write!(out, "\r{PROMPT}");
+        let (mark, blank) = PROMPT.split_at(PROMPT.len() - 1);
+        let left = if self.first > 0 { "<" } else { blank };
+        let _ = write!(out, "\r{mark}{left}");
+        let last = self.first + COLUMNS;
         let mut column = 0;
-        let mut shown = 0;
         for character in line.text().chars() {
-            let width = width(character);
-            if column >= self.first && column + width <= self.first + COLUMNS {
+            let start = column;
+            column += width(character);
+            let (from, to) = (start.max(self.first), column.min(last));
+            if (from, to) == (start, column) {
                 out.push(character);
-                shown = column + width - self.first;
+            } else {
+                // Half of a wide character is a blank, and none is nothing.
+                out.extend(core::iter::repeat_n(' ', to.saturating_sub(from)));
             }
-            column += width;
+            if column > last {
+                out.push('>');
+                break;
+            }
         }
         out.push_str("\x1b[K");
+        // The marker of a text that goes on has a column, too.
+        let shown = column.min(last + 1) - self.first;
         let target = cursor - self.first;
         if target != shown {
             let _ = write!(out, "\r\x1b[{}C", PROMPT.len() + target);
