@@ -10,6 +10,13 @@
 .asciz "Xen"
 .quad _start32
 
+/* Refuses a processor whose features in EDX lack a bit. */
+.macro need bit, message
+    movl $\message, %esi
+    btl $\bit, %edx
+    jnc refuse
+.endm
+
 .section .boot.text, "ax", @progbits
 .code32
 .globl _start32
@@ -19,7 +26,8 @@ _start32:
     movl $boot_stack_top, %esp
     movl %ebx, %ebp
 
-    /* 64-bit mode and no-execute pages, before they are used. */
+    /* What is used before `kcore::boot::features` can look: by this code, and CMOV by compiled code. A leaf that is not there
+       gives another one's bits. */
     movl $lacks_long_mode, %esi
     movl $0x80000000, %eax
     cpuid
@@ -27,11 +35,18 @@ _start32:
     jb refuse
     movl $0x80000001, %eax
     cpuid
-    btl $29, %edx
-    jnc refuse
-    movl $lacks_nx, %esi
-    btl $20, %edx
-    jnc refuse
+    need 29, lacks_long_mode
+    need 20, lacks_nx
+    movl $lacks_leaf, %esi
+    xorl %eax, %eax
+    cpuid
+    testl %eax, %eax
+    jz refuse
+    movl $1, %eax
+    cpuid
+    need 5, lacks_msr
+    need 6, lacks_pae
+    need 15, lacks_cmov
 
     /* Four directories of 2 MiB pages: present, writable, large. */
     movl $boot_directories, %edi
@@ -96,6 +111,10 @@ refuse:
 
 lacks_long_mode: .asciz "Sonde: this processor lacks 64-bit mode\r\n"
 lacks_nx: .asciz "Sonde: this processor lacks no-execute pages (NX)\r\n"
+lacks_leaf: .asciz "Sonde: this processor lacks CPUID features\r\n"
+lacks_msr: .asciz "Sonde: this processor lacks model-specific registers\r\n"
+lacks_pae: .asciz "Sonde: this processor lacks physical address extension (PAE)\r\n"
+lacks_cmov: .asciz "Sonde: this processor lacks conditional moves (CMOV)\r\n"
 
 .code64
 start64:

@@ -70,15 +70,20 @@ pub fn check<R: CpuIdReader>(reader: R) -> Result<Features, Missing> {
     let extended = cpuid
         .get_extended_processor_and_feature_identifiers()
         .ok_or(Missing("extended CPUID features"))?;
+    // `boot.s` has checked the first five: it needs four of them itself, and CMOV may be anywhere in compiled code.
     let needed = [
         (extended.has_64bit_mode(), "64-bit mode"),
         (extended.has_execute_disable(), "no-execute pages (NX)"),
-        (extended.has_syscall_sysret(), "SYSCALL"),
         (basic.has_msr(), "model-specific registers"),
+        (basic.has_pae(), "physical address extension (PAE)"),
+        (basic.has_cmov(), "conditional moves (CMOV)"),
+        (basic.has_cmpxchg8b(), "CMPXCHG8B"),
+        (extended.has_syscall_sysret(), "SYSCALL"),
         (basic.has_tsc(), "a time-stamp counter"),
         (basic.has_apic(), "a local APIC"),
         (basic.has_pge(), "global pages"),
-        (basic.has_cmpxchg8b(), "CMPXCHG8B"),
+        (basic.has_fxsave_fxstor(), "FXSAVE (for CR4.OSFXSR)"),
+        (basic.has_sse(), "SSE (for LFENCE)"),
         (basic.has_sse2(), "SSE2 (for LFENCE)"),
     ];
     if let Some((_, name)) = needed.iter().find(|(present, _)| !present) {
@@ -128,15 +133,31 @@ mod tests {
         }
     }
 
-    const LEAF1_EDX: u32 = 1 << 4 | 1 << 5 | 1 << 8 | 1 << 9 | 1 << 13 | 1 << 26;
-    const EXT1_EDX: u32 = 1 << 11 | 1 << 20 | 1 << 29;
+    /// What is needed, by bit (Intel SDM volume 2, CPUID, leaves 1 and 0x80000001).
+    const LEAF1_EDX: [(u32, &str); 10] = [
+        (4, "time-stamp"),
+        (5, "model-specific"),
+        (6, "PAE"),
+        (8, "CMPXCHG8B"),
+        (9, "APIC"),
+        (13, "global pages"),
+        (15, "CMOV"),
+        (24, "FXSAVE"),
+        (25, "SSE "),
+        (26, "SSE2"),
+    ];
+    const EXT1_EDX: [(u32, &str); 3] = [(11, "SYSCALL"), (20, "NX"), (29, "64-bit")];
+
+    fn word(bits: &[(u32, &str)]) -> u32 {
+        bits.iter().map(|(bit, _)| 1 << bit).sum()
+    }
 
     fn fake() -> Fake {
         Fake(vec![
             (0, [1, 0x756e_6547, 0x6c65_746e, 0x4965_6e69]),
-            (1, [0x0666, 0, u32::MAX, LEAF1_EDX]),
+            (1, [0x0666, 0, u32::MAX, word(&LEAF1_EDX)]),
             (0x8000_0000, [0x8000_0001, 0, 0, 0]),
-            (0x8000_0001, [0, 0, 0, EXT1_EDX]),
+            (0x8000_0001, [0, 0, 0, word(&EXT1_EDX)]),
         ])
     }
 
@@ -151,12 +172,12 @@ mod tests {
 
     #[test]
     fn each_needed_feature_is_missed_by_name() {
-        for (index, bits) in [(1, LEAF1_EDX), (3, EXT1_EDX)] {
-            for bit in (0..32).filter(|bit| bits >> bit & 1 == 1) {
+        for (index, bits) in [(1, &LEAF1_EDX[..]), (3, &EXT1_EDX)] {
+            for (bit, name) in bits {
                 let mut without = fake();
                 without.0[index].1[3] &= !(1 << bit);
                 let missing = check(without).unwrap_err();
-                assert!(!missing.0.is_empty(), "leaf {index} bit {bit}");
+                assert!(missing.0.contains(name), "{name}: {}", missing.0);
             }
         }
         let mut old = fake();

@@ -21,6 +21,19 @@ pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
         Case::new("a_cpu_without_syscall_is_told", || {
             lacks(context, "max,-syscall", "SYSCALL")
         }),
+        Case::new("a_cpu_without_what_the_start_uses_is_told", || {
+            lacks(context, "max,level=0", "CPUID features")?;
+            lacks(context, "max,xlevel=0", "64-bit")?;
+            lacks(context, "max,-msr", "model-specific")?;
+            lacks(context, "max,-pae", "PAE")
+        }),
+        Case::new("a_cpu_without_what_compiled_code_uses_is_told", || {
+            lacks(context, "max,-cmov", "CMOV")?;
+            lacks(context, "max,-cx8", "CMPXCHG8B")?;
+            lacks(context, "max,-fxsr", "FXSAVE")?;
+            lacks(context, "max,-sse", "SSE ")?;
+            lacks(context, "max,-sse2", "SSE2")
+        }),
     ]
 }
 
