@@ -15,7 +15,7 @@ use spin::Once;
 /// What the lines of the kernel begin with, after the time.
 const SOURCE: &[u8] = b"kernel";
 /// Most bytes of log kept.
-const BYTES_MAX: u64 = 64 << 10;
+pub const BYTES_MAX: u64 = 64 << 10;
 /// Bytes of log shown by a machine that is ending.
 const TAIL_BYTES: usize = 1024;
 /// And at most this part of the memory that is free when the log is made.

@@ -48,6 +48,28 @@ _start32:
     need 6, lacks_pae
     need 15, lacks_cmov
 
+    /* On a machine with too little memory the archive, which is loaded last, lies over the kernel. Where that spares this code,
+       it can say so. The start information gives at 12 the number of modules and at 16 where they are described: each
+       by 64 bits of address and 64 of size. What is above 4 GiB is not over the kernel. */
+    cmpl ${START_MAGIC}, (%ebp)
+    jne 1f
+    cmpl $0, 12(%ebp)
+    je 1f
+    cmpl $0, 20(%ebp)
+    jne 1f
+    movl 16(%ebp), %edi
+    movl (%edi), %eax
+    cmpl $0, 4(%edi)
+    jne 1f
+    cmpl $__kernel_end - {KERNEL_BASE}, %eax
+    jae 1f
+    movl $lacks_memory, %esi
+    addl 8(%edi), %eax
+    jc refuse
+    cmpl $_start32, %eax
+    ja refuse
+1:
+
     /* Four directories of 2 MiB pages: present, writable, large. */
     movl $boot_directories, %edi
     movl $0x83, %eax
@@ -115,6 +137,7 @@ lacks_leaf: .asciz "Sonde: this processor lacks CPUID features\r\n"
 lacks_msr: .asciz "Sonde: this processor lacks model-specific registers\r\n"
 lacks_pae: .asciz "Sonde: this processor lacks physical address extension (PAE)\r\n"
 lacks_cmov: .asciz "Sonde: this processor lacks conditional moves (CMOV)\r\n"
+lacks_memory: .asciz "Sonde: not enough memory: the boot archive lies over the kernel\r\n"
 
 .code64
 start64:

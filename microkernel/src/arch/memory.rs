@@ -6,80 +6,41 @@ use core::sync::atomic::AtomicU64;
 use kcore::boot::memory::{MEMORY_END, Range, RangeSet};
 use sample_ring::Geometry;
 
-/// The first MiB is left for what must lie there.
+/// Where a CPU can start: below the first MiB.
 const LOW: u64 = 1 << 20;
 
-/// There is not enough memory to start.
+/// No row of so many bytes is free. A machine with too little memory does not come to this: it is told before how much it needs
+/// (`boot/plan.rs`), and what is taken until then fits below 1 MiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfMemory {
-    /// RAM that there is, in bytes.
-    pub ram: u64,
-    /// Bytes that are needed at least.
-    pub needed: u64,
+    /// Bytes wanted.
+    pub bytes: u64,
 }
 
 impl core::fmt::Display for OutOfMemory {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        const MIB: u64 = 1 << 20;
-        /// What a PC's firmware keeps of the memory that it was given.
-        const FIRMWARE: u64 = 512 << 10;
-        let (ram, needed) = (
-            self.ram.div_ceil(MIB),
-            (self.needed + FIRMWARE).div_ceil(MIB),
-        );
-        write!(
-            f,
-            "not enough memory: {ram} MiB, and at least {needed} MiB are needed"
-        )
+        let bytes = self.bytes;
+        write!(f, "not enough memory: no {bytes} bytes in a row are free")
     }
 }
 
-/// Free memory, and how much is not. The default has none.
+/// Free memory. The default has none.
 #[derive(Debug, Default)]
 pub struct BootMemory {
     free: RangeSet,
-    ram: u64,
-    promised: u64,
+    low_page: Option<u64>,
     end: u64,
 }
 
 impl BootMemory {
-    /// From what is free of `ram` bytes of RAM. Until [`BootMemory::all_mapped`] only what `boot.s` has mapped is handed out.
+    /// From what is free. Until [`BootMemory::all_mapped`] only what `boot.s` has mapped is handed out.
     #[must_use]
-    pub const fn new(free: RangeSet, ram: u64) -> Self {
+    pub fn new(mut free: RangeSet) -> Self {
+        let low_page = free.take(PAGE, PAGE, PAGE, LOW);
         Self {
             free,
-            ram,
-            promised: 0,
+            low_page,
             end: BOOT_MAP_END,
-        }
-    }
-
-    /// Remembers that this many bytes are for programs.
-    ///
-    /// # Errors
-    /// When they are not there.
-    pub fn promise(&mut self, bytes: u64) -> Result<(), OutOfMemory> {
-        self.promised = bytes;
-        self.keep_promise()
-    }
-
-    /// Whether what was promised is still there.
-    ///
-    /// # Errors
-    /// When it is not.
-    pub fn keep_promise(&self) -> Result<(), OutOfMemory> {
-        if self.promised <= self.free.bytes() {
-            Ok(())
-        } else {
-            Err(self.lacking(0))
-        }
-    }
-
-    fn lacking(&self, wanted: u64) -> OutOfMemory {
-        OutOfMemory {
-            ram: self.ram,
-            needed: self.ram - self.free.bytes() + wanted + self.promised,
         }
     }
 
@@ -109,13 +70,13 @@ impl BootMemory {
     }
 
     fn take(&mut self, bytes: u64, align: u64) -> Result<u64, OutOfMemory> {
-        let at = self.free.take(bytes, align, LOW, self.end);
-        at.ok_or_else(|| self.lacking(bytes))
+        let at = self.free.take(bytes, align, PAGE, self.end);
+        at.ok_or(OutOfMemory { bytes })
     }
 
-    /// A zeroed page below 1 MiB, where a CPU can start; `None` if there is no RAM.
+    /// A zeroed page below 1 MiB, where a CPU can start, once; `None` if there is no RAM.
     pub fn low_page(&mut self) -> Option<u64> {
-        let at = self.free.take(PAGE, PAGE, PAGE, LOW)?;
+        let at = self.low_page.take()?;
         // SAFETY: it was in the set of free RAM, so nothing lies in it.
         unsafe { direct::zero(at) };
         Some(at)

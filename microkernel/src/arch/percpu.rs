@@ -26,6 +26,8 @@ pub const AREA_SIZE: u64 = 16 * PAGE;
 const STACKS: [(u64, u64); 4] = [(1, 5), (6, 8), (9, 11), (12, 14)];
 /// Where the block lies, in pages.
 const BLOCK: u64 = 15;
+/// Bytes of memory in an area: the page below each stack and the one below the block have none.
+pub const AREA_BYTES: u64 = AREA_SIZE - (STACKS.len() as u64 + 1) * PAGE;
 /// Bytes at the top of every stack that are not used as stack: the first word is the address of the block.
 const TOP: u64 = 16;
 

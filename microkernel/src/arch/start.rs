@@ -17,6 +17,8 @@ use kcore::boot::pvh::{self, BootInfo};
 global_asm!(
     include_str!("boot.s"),
     DIRECT_MAP = const layout::DIRECT_MAP,
+    KERNEL_BASE = const layout::KERNEL_BASE,
+    START_MAGIC = const pvh::MAGIC,
     start = sym start,
     options(att_syntax)
 );
@@ -74,7 +76,7 @@ fn prepare(info: BootInfo, features: Features) -> Result<&'static mut Boot, OutO
     free.remove(Range::sized(0, PAGE));
     free.remove(image.boot);
     free.remove(physical(image.data));
-    let mut memory = BootMemory::new(free, ram_bytes);
+    let mut memory = BootMemory::new(free);
 
     let mapper = Mapper::new(&mut memory, features.huge_pages)?;
     mapper.kernel(&mut memory, &image, &writable, module)?;

@@ -33,16 +33,17 @@ fn run(boot: &'static mut Boot) -> Result<&'static PerCpu, OutOfMemory> {
     let has = |word: &str| command_line.split(' ').any(|part| part == word);
     let messages = log::start(&mut boot.memory, has("verbose"))?;
     let module = archive::find(boot.info.module, &boot.mapped);
-    boot.memory.promise(module.needs)?;
     let machine = find::machine(boot)?;
+    if let Err(shortage) = plan::check(boot, machine, &module) {
+        refuse(format_args!("{shortage}"));
+    }
     let cpus = cpus::start(boot, machine)?;
     let mebibytes = boot.ram_bytes.div_ceil(1 << 20);
     log::detail(format_args!("{cpus} cpus, {mebibytes} MiB"));
 
     let trouble = trouble::asked_for(&boot.info.command_line);
     let pools = plan::pools(boot)?;
-    let bytes = module.bytes().len();
-    let kernel = make_kernel(plan::parts(boot, machine, messages, pools, cpus, bytes)?);
+    let kernel = make_kernel(plan::parts(boot, machine, messages, pools, cpus, &module)?);
     let cpu = PerCpu::current();
     trouble::make(trouble);
     load_init(kernel, cpu.id, module);

@@ -1,10 +1,14 @@
 //! What the kernel needs on this machine: its pools, rings and tables, sized by the memory and the CPUs there are.
+//!
+//! It is counted before it is taken, so that a machine with too little memory is told at once how much would be enough.
 
-use crate::arch::image::{image, stubs};
+use super::archive::Module;
+use crate::arch::image::{image, physical, stubs};
 use crate::arch::machine::Machine;
 use crate::arch::memory::{BootMemory, OutOfMemory};
-use crate::arch::percpu::stacks;
+use crate::arch::percpu::{AREA_BYTES, stacks};
 use crate::arch::start::Boot;
+use crate::log;
 use core::mem::take;
 use ipc::abi::ABI_VERSION;
 use ipc::abi::info::InfoPage;
@@ -14,6 +18,7 @@ use kcore::base::addr::{Frame, PhysAddr};
 use kcore::base::cpu::{CPUS_MAX, Cpu, CpuId};
 use kcore::base::pool::{Pool, Slot};
 use kcore::boot::memory::Range;
+use kcore::boot::shortage::{self, Shortage};
 use kcore::handles::Chunk;
 use kcore::hardware::PhysMemory;
 use kcore::kernel::{CpuState, Facts, Parts};
@@ -22,7 +27,7 @@ use kcore::mem::frames::Frames;
 use kcore::object::{Badge, Endpoint, Memory, Notification, Pools, Process, Thread};
 use kcore::profile::{self, Driver, KernelMap, STACKS, SampleSource, Span, Tick};
 use kcore::timers::{TimerQueue, TimerSlot};
-use kcore::work::WorkQueue;
+use kcore::work::{Item, WorkQueue};
 use sample_ring::{Geometry, Writer};
 use zerocopy::IntoBytes;
 
@@ -30,17 +35,72 @@ const VERSION: &str = concat!("Sonde ", env!("CARGO_PKG_VERSION"));
 
 /// Slots in the pools, for each process that there can be.
 mod per_process {
+    pub const PROCESSES: usize = 1;
     pub const THREADS: usize = 4;
     pub const ENDPOINTS: usize = 2;
     pub const NOTIFICATIONS: usize = 4;
     pub const MEMORY: usize = 8;
     pub const CHUNKS: usize = 4;
     pub const BADGES: usize = 8;
+    /// What can wait for a time.
+    pub const TIMED: usize = THREADS + NOTIFICATIONS;
+    /// Places in the queue of work: for every object, and one more for each process.
+    pub const WORK: usize = 2 + THREADS + ENDPOINTS + NOTIFICATIONS + MEMORY;
 }
+
+/// Page tables of a machine whose memory may be too little, which has no more than a few ranges of it, and what is lost between
+/// values that must be aligned.
+const TABLES: u64 = 24 * PAGE_SIZE;
 
 /// Processes that there can be: one for every two MiB, within reason.
 fn processes(ram_bytes: u64) -> usize {
     (ram_bytes >> 21).clamp(32, 256) as usize
+}
+
+/// Checks that the machine has memory for the kernel, the archive, and what the archive promises to programs.
+///
+/// # Errors
+/// When it has not.
+pub fn check(boot: &Boot, machine: &Machine, module: &Module) -> Result<(), Shortage> {
+    let cpus = machine.madt.cpus.len().max(1);
+    shortage::check(boot.ram_bytes, |ram| {
+        kernel_bytes(boot, ram, cpus) + archive_bytes(module) + module.needs
+    })
+}
+
+/// Bytes that the kernel takes at most on a machine with so much memory and so many CPUs.
+fn kernel_bytes(boot: &Boot, ram: u64, cpus: usize) -> u64 {
+    let image = image();
+    let loaded = physical(image.text).start..physical(image.data).end.next_multiple_of(PAGE_SIZE);
+    let processes = processes(ram);
+    let frames = (ram.max(highest(boot)) / PAGE_SIZE) as usize;
+    let values = size_of::<Boot>()
+        + processes * (POOL_BYTES + per_process::WORK * size_of::<Option<Item>>())
+        + cpus * (size_of::<profile::CpuState>() + size_of::<CpuState>())
+        + cpus * processes * per_process::TIMED * size_of::<TimerSlot>()
+        + size_of::<Span>()
+        + frames * size_of::<u32>()
+        + Frames::bits_needed(frames as u32) * size_of::<u64>();
+    let per_cpu = AREA_BYTES + Geometry::KERNEL.bytes() as u64;
+    let first_page = PAGE_SIZE;
+    let info_page = PAGE_SIZE;
+    (loaded.end - loaded.start)
+        + first_page
+        + info_page
+        + TABLES
+        + log::BYTES_MAX
+        + cpus as u64 * per_cpu
+        + values as u64
+}
+
+/// Bytes of the pages that the archive lies in.
+fn archive_bytes(module: &Module) -> u64 {
+    (module.bytes().len() as u64).next_multiple_of(PAGE_SIZE)
+}
+
+/// End of the highest memory.
+fn highest(boot: &Boot) -> u64 {
+    boot.mapped.ranges().last().map_or(0, |range| range.end)
 }
 
 /// The samples' sources, best first.
@@ -59,19 +119,13 @@ pub fn parts(
     log: &'static Log,
     pools: Pools,
     cpus: u8,
-    module_bytes: usize,
+    module: &Module,
 ) -> Result<Parts<Machine>, OutOfMemory> {
     let count = usize::from(cpus);
     let memory = &mut boot.memory;
     let processes = processes(boot.ram_bytes);
-    let items = (per_process::THREADS + per_process::NOTIFICATIONS) * processes;
-    let places = (2
-        + per_process::THREADS
-        + per_process::ENDPOINTS
-        + per_process::NOTIFICATIONS
-        + per_process::MEMORY)
-        * processes;
-    let work = WorkQueue::new(memory.slice(places, |_| None)?);
+    let items = per_process::TIMED * processes;
+    let work = WorkQueue::new(memory.slice(per_process::WORK * processes, |_| None)?);
     let (rings, profiler) = driver(memory, cpus)?;
     let info_page = info_page(memory, machine, cpus)?;
 
@@ -86,17 +140,22 @@ pub fn parts(
         CpuState::new(CpuId(index as u8), queue)
     })?;
 
-    let highest = boot.mapped.ranges().last().map_or(0, |range| range.end);
-    let (frames, free_pages) = frames(take(memory), highest, &cpus[0].token)?;
+    let (frames, free_pages) = frames(take(&mut boot.memory), highest(boot), &cpus[0].token)?;
 
     let total_pages = boot.ram_bytes / PAGE_SIZE;
-    let bootfs_pages = (module_bytes as u64).div_ceil(PAGE_SIZE);
+    let bootfs_pages = archive_bytes(module) / PAGE_SIZE;
+    let kernel_pages = total_pages - bootfs_pages - free_pages;
+    log::detail(format_args!(
+        "memory: {} KiB are the kernel's, of {} counted",
+        (kernel_pages * PAGE_SIZE) >> 10,
+        kernel_bytes(boot, boot.ram_bytes, count) >> 10
+    ));
     let facts = Facts {
         version: VERSION,
         command_line: boot.info.command_line.as_bytes(),
         tsc_hz: machine.scale.hz,
         total_pages,
-        kernel_pages: total_pages - bootfs_pages - free_pages,
+        kernel_pages,
         bootfs_pages,
         info_page,
         rings,
@@ -114,29 +173,36 @@ pub fn parts(
     })
 }
 
-/// Makes the pools. This and the other steps are not inlined: their frames must fit the stack one by one.
-///
-/// # Errors
-/// When there is not enough memory.
-#[inline(never)]
-pub fn pools(boot: &mut Boot) -> Result<Pools, OutOfMemory> {
-    let processes = processes(boot.ram_bytes);
-    let memory = &mut boot.memory;
-    /// A pool of empty slots.
-    macro_rules! pool {
-        ($count:expr, $type:ident) => {
-            Pool::new(memory.slice($count, |_| Slot::new($type::empty()))?)
-        };
-    }
-    Ok(Pools {
-        processes: pool!(processes, Process),
-        threads: pool!(per_process::THREADS * processes, Thread),
-        endpoints: pool!(per_process::ENDPOINTS * processes, Endpoint),
-        notifications: pool!(per_process::NOTIFICATIONS * processes, Notification),
-        memory: pool!(per_process::MEMORY * processes, Memory),
-        chunks: pool!(per_process::CHUNKS * processes, Chunk),
-        badges: pool!(per_process::BADGES * processes, Badge),
-    })
+/// The pools, once, for who counts their bytes and who makes them.
+macro_rules! pools {
+    ($($field:ident: $type:ident, $slots:ident;)*) => {
+        /// Bytes in the pools for each process.
+        const POOL_BYTES: usize = 0 $(+ per_process::$slots * size_of::<Slot<$type>>())*;
+
+        /// Makes the pools. This and the other steps are not inlined: their frames must fit the stack one by one.
+        ///
+        /// # Errors
+        /// When there is not enough memory.
+        #[inline(never)]
+        pub fn pools(boot: &mut Boot) -> Result<Pools, OutOfMemory> {
+            let processes = processes(boot.ram_bytes);
+            Ok(Pools {
+                $($field: {
+                    let slots = per_process::$slots * processes;
+                    Pool::new(boot.memory.slice(slots, |_| Slot::new($type::empty()))?)
+                },)*
+            })
+        }
+    };
+}
+pools! {
+    processes: Process, PROCESSES;
+    threads: Thread, THREADS;
+    endpoints: Endpoint, ENDPOINTS;
+    notifications: Notification, NOTIFICATIONS;
+    memory: Memory, MEMORY;
+    chunks: Chunk, CHUNKS;
+    badges: Badge, BADGES;
 }
 
 /// The profiling driver and its rings, which lie in a row of frames so that `profd` can map them.
@@ -173,7 +239,6 @@ fn driver(memory: &mut BootMemory, cpus: u8) -> Result<(Frame, Driver), OutOfMem
 fn frames(mut memory: BootMemory, highest: u64, cpu: &Cpu) -> Result<(Frames, u64), OutOfMemory> {
     let words = memory.slice((highest / PAGE_SIZE) as usize, |_| 0)?;
     let bits = memory.slice(Frames::bits_needed(words.len() as u32), |_| 0)?;
-    memory.keep_promise()?;
     let frames = Frames::new(words, bits);
     let free = memory.into_free();
     for range in free.ranges() {

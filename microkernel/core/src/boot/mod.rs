@@ -8,6 +8,7 @@ pub mod acpi;
 pub mod features;
 pub mod memory;
 pub mod pvh;
+pub mod shortage;
 pub mod tsc;
 
 /// Reads physical memory while the machine is being found out.

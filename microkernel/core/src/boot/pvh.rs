@@ -8,7 +8,7 @@ use super::{PhysRead, half, word};
 use heapless::{String, Vec};
 
 /// First word of the start information.
-const MAGIC: u32 = 0x336e_c578;
+pub const MAGIC: u32 = 0x336e_c578;
 /// The version that brought the memory map.
 const VERSION_MEMORY_MAP: u32 = 1;
 /// Bytes of a module's record.

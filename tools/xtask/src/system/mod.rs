@@ -14,6 +14,7 @@ mod report;
 mod screen;
 pub mod session;
 mod shell;
+mod shortage;
 pub mod tables;
 mod truth;
 
@@ -33,6 +34,7 @@ pub fn run(context: &Context<'_>) -> Result<Report> {
     let mut cases = machine::cases(context);
     cases.extend(features::cases(context));
     cases.extend(refusals::cases(context));
+    cases.extend(shortage::cases(context));
     cases.extend(panic::cases(context));
     cases.extend(boot::cases(context));
     cases.extend(shell::cases(context));

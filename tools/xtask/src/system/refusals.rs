@@ -1,4 +1,4 @@
-//! Machines and boot archives that Sonde cannot work with: one line that says so, and a failure.
+//! Boot archives that Sonde cannot work with: one line that says so, and a failure.
 
 use std::fs;
 use std::path::PathBuf;
@@ -15,13 +15,6 @@ use super::features::{fails, refuses};
 /// The tests.
 pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
     vec![
-        Case::new("too_little_memory_is_told", || {
-            let options = BootOptions {
-                mem: 4,
-                ..BootOptions::default()
-            };
-            refuses(context.image()?, options, &["memory", "iB"])
-        }),
         Case::new("a_missing_bootfs_is_told", || {
             damaged(context, "missing", |_| None)
         }),
