@@ -17,6 +17,7 @@ use crate::entry::{join, make_kernel};
 use crate::fatal::refuse;
 use crate::{arch, log};
 use kcore::base::cpu::CpuId;
+use kcore::boot::command_line::{Word, unknown, words};
 use kcore::hardware::Hardware;
 use kcore::kernel::Kernel;
 
@@ -29,9 +30,11 @@ pub fn main(boot: &'static mut Boot) -> ! {
 }
 
 fn run(boot: &'static mut Boot) -> Result<&'static PerCpu, OutOfMemory> {
-    let command_line = &boot.info.command_line;
-    let has = |word: &str| command_line.split(' ').any(|part| part == word);
-    let messages = log::start(&mut boot.memory, has("verbose"))?;
+    let verbose = words(&boot.info.command_line).any(|word| word == Word::Verbose);
+    let messages = log::start(&mut boot.memory, verbose)?;
+    if let Some(unknown) = unknown(&boot.info.command_line) {
+        log::notice(format_args!("{unknown}"));
+    }
     let module = archive::find(boot.info.module, &boot.mapped);
     let machine = find::machine(boot)?;
     if let Err(shortage) = plan::check(boot, machine, &module) {
@@ -41,11 +44,16 @@ fn run(boot: &'static mut Boot) -> Result<&'static PerCpu, OutOfMemory> {
     let mebibytes = boot.ram_bytes.div_ceil(1 << 20);
     log::detail(format_args!("{cpus} cpus, {mebibytes} MiB"));
 
-    let trouble = trouble::asked_for(&boot.info.command_line);
+    let trouble = words(&boot.info.command_line).find_map(|word| match word {
+        Word::Fail(trouble) => Some(trouble),
+        Word::Verbose => None,
+    });
     let pools = plan::pools(boot)?;
     let kernel = make_kernel(plan::parts(boot, machine, messages, pools, cpus, &module)?);
     let cpu = PerCpu::current();
-    trouble::make(trouble);
+    if let Some(trouble) = trouble {
+        trouble::make(trouble);
+    }
     load_init(kernel, cpu.id, module);
     join(cpu);
     for other in 1..cpus {

@@ -28,6 +28,9 @@ pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
         Case::new("boots_with_memory_above_4_gib", || {
             memory(context, 5 << 10).and_then(Session::power_off)
         }),
+        Case::new("an_unknown_word_of_the_command_line_is_named", || {
+            unknown(context)
+        }),
         Case::new("a_boot_takes_few_instructions", || few(context)),
         Case::new("boots_under_icount", || {
             let options = BootOptions {
@@ -65,6 +68,17 @@ fn few(context: &Context<'_>) -> Verdict {
     let boot = Boot::measure(context.workspace, context.image()?, 1)?;
     ensure!(boot.whole <= INSTRUCTIONS_MAX, "{boot:?}");
     Ok(())
+}
+
+fn unknown(context: &Context<'_>) -> Verdict {
+    let options = BootOptions {
+        cmdline: "panic=later verbose".into(),
+        ..BootOptions::default()
+    };
+    let mut session = Session::boot(context, options)?;
+    let line = "not known on the command line: panic=later (known: verbose ";
+    session.expect("dmesg known", &[line])?;
+    session.power_off()
 }
 
 /// Every CPU must have its part in a report. Where the host lets one starve for a whole window, there is another window.
