@@ -1,19 +1,11 @@
-//! Clocks of known rate, and the measurement of the time-stamp counter and the APIC's timer against the best of them.
+//! Clocks of known rate. [`kcore::boot::calibrate`] measures the time-stamp counter and the APIC's timer against them.
 
 use super::cpu::tsc;
 use super::devices::Registers;
 use kcore::apic::local::{LocalApic, LocalBus};
-use kcore::boot::tsc::{Error, Look, Rate, Reference, rate, rate_of};
+use kcore::boot::calibrate::{self, Counters, Measured};
+use kcore::boot::tsc::{Error, Reference};
 use x86_64::instructions::port::Port;
-
-/// Milliseconds that a measurement takes: its error is the duration of a look divided by this.
-const WINDOW_MS: u64 = 3;
-/// Looks taken at each end; the quickest counts.
-const LOOKS: u32 = 8;
-/// Reads after which a clock that has not moved far enough has stopped.
-const PATIENCE: u32 = 10_000_000;
-/// Error, in parts per million, that is good enough not to measure again.
-const GOOD_PPM: u64 = 300;
 
 /// A clock of known rate.
 #[derive(Clone, Copy, Debug)]
@@ -24,15 +16,6 @@ pub enum Clock {
     PmTimer(u16, Reference),
     /// Channel 2 of the interval timer.
     Pit,
-}
-
-/// What was measured.
-#[derive(Clone, Copy, Debug)]
-pub struct Measured {
-    /// The TSC.
-    pub tsc: Rate,
-    /// The APIC timer's counts in a second; `None` if it does not count.
-    pub apic_timer: Option<u64>,
 }
 
 const HPET_CONFIGURATION: u64 = 0x10;
@@ -115,58 +98,26 @@ impl Clock {
     /// # Errors
     /// When it is of no use.
     pub fn measure<B: LocalBus>(self, apic: &LocalApic<B>) -> Result<Measured, Error> {
-        let first = self.measure_once(apic)?;
-        if first.tsc.error_ppm <= GOOD_PPM {
-            return Ok(first);
-        }
-        // Something held the machine up, as happens to virtual ones: once more, and the better one counts.
-        let second = self.measure_once(apic)?;
-        Ok(if second.tsc.error_ppm < first.tsc.error_ppm {
-            second
-        } else {
-            first
-        })
-    }
-
-    fn measure_once<B: LocalBus>(self, apic: &LocalApic<B>) -> Result<Measured, Error> {
-        let reference = self.reference();
-        let mask = u64::MAX >> (64 - reference.bits);
-        let counts = (reference.hz * WINDOW_MS / 1000).max(1);
         self.start();
         apic.timer_measure();
-        let timer_start = look(|| apic.timer_counted().into());
-        let start = look(|| self.read());
-        let reached = (0..PATIENCE).any(|_| self.read().wrapping_sub(start.count) & mask >= counts);
-        if !reached {
-            return Err(Error::Stopped);
-        }
-        let end = look(|| self.read());
-        let timer_end = look(|| apic.timer_counted().into());
-        let tsc = rate(start, end, reference)?;
-        Ok(Measured {
-            tsc,
-            apic_timer: rate_of(timer_start, timer_end, tsc.hz),
-        })
+        calibrate::measure(&Bench { clock: self, apic }, self.reference())
     }
 }
 
-/// The quickest of some looks at a counter.
-fn look(counter: impl Fn() -> u64) -> Look {
-    let once = || {
-        let before = tsc();
-        let count = counter();
-        Look {
-            before,
-            count,
-            after: tsc(),
-        }
-    };
-    (1..LOOKS).fold(once(), |best, _| {
-        let next = once();
-        if next.width() < best.width() {
-            next
-        } else {
-            best
-        }
-    })
+/// The counters side by side.
+struct Bench<'a, B> {
+    clock: Clock,
+    apic: &'a LocalApic<B>,
+}
+
+impl<B: LocalBus> Counters for Bench<'_, B> {
+    fn tsc(&self) -> u64 {
+        tsc()
+    }
+    fn reference(&self) -> u64 {
+        self.clock.read()
+    }
+    fn apic_timer(&self) -> u64 {
+        self.apic.timer_counted().into()
+    }
 }

@@ -2,6 +2,7 @@
 
 use crate::arch::apic::Local;
 use crate::arch::clock::Clock;
+use crate::arch::cpu::tsc;
 use crate::fatal::refuse;
 use crate::log::{detail, notice};
 use kcore::apic::local::{LocalApic, TimerMode};
@@ -17,6 +18,7 @@ pub struct Rates {
 
 /// Measures against the first clock that works, best first.
 pub fn measure(clocks: [Option<Clock>; 3], local: &LocalApic<Local>, deadline: bool) -> Rates {
+    let began = tsc();
     for clock in clocks.into_iter().flatten() {
         let measured = match clock.measure(local) {
             Ok(measured) => measured,
@@ -27,10 +29,11 @@ pub fn measure(clocks: [Option<Clock>; 3], local: &LocalApic<Local>, deadline: b
         };
         let tsc_hz = measured.tsc.hz;
         detail(format_args!(
-            "tsc: {} kHz by the {}, within {} ppm",
+            "tsc: {} kHz by the {}, within {} ppm, in {} us",
             tsc_hz / 1000,
             clock.name(),
-            measured.tsc.error_ppm
+            measured.tsc.error_ppm,
+            (tsc() - began) * 1_000_000 / tsc_hz
         ));
         let timer = match measured.apic_timer {
             _ if deadline => TimerMode::Deadline,

@@ -5,6 +5,7 @@
 //! [`PhysRead`], so that tests hand in hostile bytes.
 
 pub mod acpi;
+pub mod calibrate;
 pub mod command_line;
 pub mod features;
 pub mod memory;

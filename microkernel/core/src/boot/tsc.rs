@@ -14,6 +14,14 @@ pub struct Reference {
     pub bits: u32,
 }
 
+impl Reference {
+    /// Counts from one to another.
+    #[must_use]
+    pub fn counted(self, start: u64, end: u64) -> u64 {
+        end.wrapping_sub(start) & (u64::MAX >> (64 - self.bits.clamp(1, 64)))
+    }
+}
+
 /// One look at a counter, between two looks at the time-stamp counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
@@ -59,8 +67,7 @@ pub enum Error {
 /// # Errors
 /// Why there is none.
 pub fn rate(start: Look, end: Look, reference: Reference) -> Result<Rate, Error> {
-    let mask = u64::MAX >> (64 - reference.bits.clamp(1, 64));
-    let counts = end.count.wrapping_sub(start.count) & mask;
+    let counts = reference.counted(start.count, end.count);
     if counts == 0 || reference.hz == 0 {
         return Err(Error::Stopped);
     }

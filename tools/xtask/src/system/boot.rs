@@ -31,6 +31,7 @@ pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
         Case::new("an_unknown_word_of_the_command_line_is_named", || {
             unknown(context)
         }),
+        Case::new("the_clock_is_measured_within_5_ms", || clock(context)),
         Case::new("a_boot_takes_few_instructions", || few(context)),
         Case::new("boots_under_icount", || {
             let options = BootOptions {
@@ -78,6 +79,24 @@ fn unknown(context: &Context<'_>) -> Verdict {
     let mut session = Session::boot(context, options)?;
     let line = "not known on the command line: panic=later (known: verbose ";
     session.expect("dmesg known", &[line])?;
+    session.power_off()
+}
+
+/// Where an instruction is a nanosecond, whatever else the host has to do.
+fn clock(context: &Context<'_>) -> Verdict {
+    let options = BootOptions {
+        icount: true,
+        smp: 1,
+        ..BootOptions::default()
+    };
+    let mut session = Session::boot(context, options)?;
+    let line = session.expect("dmesg tsc:", &[" ppm, in "])?;
+    let micros = line.split(" ppm, in ").nth(1);
+    let micros: u32 = micros
+        .and_then(|rest| rest.split(' ').next())
+        .unwrap_or_default()
+        .parse()?;
+    ensure!(micros <= 5_000, "{line}");
     session.power_off()
 }
 
