@@ -13,7 +13,8 @@
 set -euo pipefail
 
 readonly TARGET=x86_64-unknown-none MINOR=95
-readonly PACKAGES_BARE="rustc-web rust-web-src" PACKAGES_CC="gcc libc6-dev" PACKAGES_QEMU=qemu-system-x86
+readonly PACKAGE_RUSTC=rustc-web PACKAGES_CC="gcc libc6-dev" PACKAGES_QEMU=qemu-system-x86
+readonly PACKAGES_BARE="$PACKAGE_RUSTC rust-web-src"
 cache=$1 want=${2-}
 here=$(cd "$(dirname "$0")" && pwd)
 
@@ -25,11 +26,13 @@ fail() {
 
 # --- Rust ---------------------------------------------------------------------------------------------------------
 
+# new_enough VERSION: whether it is a version of Rust, of itself or of a package, that will do.
+new_enough() { [[ $1 =~ ^([0-9]+:)?1\.([0-9]+)\. ]] && [ "${BASH_REMATCH[2]}" -ge $MINOR ]; }
+
 # recent RUSTC: whether it is new enough.
 recent() {
     local version
-    version=$("$1" -V 2>/dev/null) || return 1
-    [[ $version =~ ^rustc\ 1\.([0-9]+)\. ]] && [ "${BASH_REMATCH[1]}" -ge $MINOR ]
+    version=$("$1" -V 2>/dev/null) && new_enough "${version#rustc }"
 }
 
 # Picks an installed toolchain of rustup by hand: with rust-toolchain.toml in force, rustup refuses to run anything on a machine
@@ -54,20 +57,31 @@ may_install() {
     command -v sudo >/dev/null && sudo -n true 2>/dev/null
 }
 
-# provide WHAT PACKAGE..: installs, or says the command that would.
+# too_old PACKAGE..: whether the compiler is among the packages and comes in no version that would do; `offered` says in which.
+too_old() {
+    [[ " $* " = *" $PACKAGE_RUSTC "* ]] || return 1
+    offered=$(LC_ALL=C apt-cache policy $PACKAGE_RUSTC 2>/dev/null | sed -n 's/^ *Candidate: //p')
+    ! new_enough "${offered:=(none)}"
+}
+
+# provide WHAT PACKAGE..: installs, or says the command that would. The lists come first: by old ones a package may be missing, or
+# in a version that installs well and is of no use.
 provide() {
-    local what=$1
+    local what=$1 offered
     shift
     command -v apt-get >/dev/null || fail "missing: $what; Debian's packages of it are: $*"
     if ! may_install; then
         say "missing: $what. Run this, then try again:"
-        echo "sudo apt-get install --no-install-recommends $*" >&2
+        ! too_old "$@" || say "($PACKAGE_RUSTC must be 1.$MINOR or newer then; by the lists of now it is $offered)"
+        echo "sudo apt-get update && sudo apt-get install --no-install-recommends $*" >&2
         exit 1
     fi
     say "installing $*"
-    local install=("${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@")
-    "${install[@]}" >&2 2>/dev/null || { "${sudo[@]}" apt-get update -qq >&2 && "${install[@]}" >&2; } ||
-        fail "the packages could not be installed"
+    local apt=("${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq)
+    "${apt[@]}" update >&2 || say "the package lists cannot be updated; using those there are"
+    ! too_old "$@" || fail "missing: $what. The distribution's $PACKAGE_RUSTC is $offered, and 1.$MINOR or newer is needed." \
+        "Instead, add the target by rustup, or put a Rust with its library sources (rust-src) in PATH"
+    "${apt[@]}" install -y --no-install-recommends "$@" >&2 || fail "the packages could not be installed"
 }
 
 # --- The bare target ----------------------------------------------------------------------------------------------
@@ -82,20 +96,32 @@ has_target() {
     compgen -G "$lib/libcore-*.rlib" >/dev/null && compgen -G "$lib/liballoc-*.rlib" >/dev/null
 }
 
-# Whether rustup is there and has not failed before with this compiler.
+# Whether the compiler in use is one of rustup's. Another one may be first in PATH; rustup has nothing for it.
+of_rustup() {
+    [ -n "${RUSTUP_TOOLCHAIN-}" ] && [ "$(rustup which rustc 2>/dev/null)" -ef "$(rustc --print sysroot)/bin/rustc" ]
+}
+
+# Whether rustup has the compiler in use, and has not failed before with it.
 rustup_may_add() {
-    command -v rustup >/dev/null && [ "$(cat "$cache/rustup-failed" 2>/dev/null)" != "$compiler" ]
+    of_rustup && [ "$(cat "$cache/rustup-failed" 2>/dev/null)" != "$compiler" ]
+}
+
+# What is missing then, by name.
+bare_target() {
+    local whose=
+    if command -v rustup >/dev/null && ! of_rustup; then whose=", which is not rustup's"; fi
+    echo "the target $TARGET for $(command -v rustc)$whose"
 }
 
 private=${SONDE_BARE_TARGET-}
 compiler_with_sources() {
     local candidate
-    for candidate in rustc /usr/bin/rustc; do
+    while read -r candidate; do
         if sources "$candidate" && recent "$candidate"; then
-            command -v "$candidate"
+            echo "$candidate"
             return
         fi
-    done
+    done < <(type -ap rustc)
 }
 
 # --- What is missing ----------------------------------------------------------------------------------------------
@@ -119,7 +145,7 @@ if [ "$private" != private ] && has_target rustc; then
 elif [ -n "$(compiler_with_sources)" ]; then
     bare=sources
 elif [ "$private" = private ] || ! rustup_may_add; then
-    missing+=("the target $TARGET") packages+=($PACKAGES_BARE)
+    missing+=("$(bare_target)") packages+=($PACKAGES_BARE)
 fi
 if [ ${#missing[@]} -gt 0 ]; then
     list=$(printf ', %s' "${missing[@]}")
@@ -134,10 +160,15 @@ fi
 
 if [ "$bare" != compiler ] && [ "$private" != private ] && rustup_may_add; then
     say "rustup target add $TARGET"
-    if timeout 120 rustup target add $TARGET >"$cache/rustup.log" 2>&1 && has_target rustc; then
-        bare=compiler
+    if ! timeout 120 rustup target add $TARGET >"$cache/rustup.log" 2>&1; then
+        failure="rustup cannot add it here"
+    elif ! has_target rustc; then
+        failure="rustup says that it is there, but it is not"
     else
-        say "rustup cannot add it here ($cache/rustup.log); building it from library sources instead"
+        bare=compiler
+    fi
+    if [ "$bare" != compiler ]; then
+        say "$failure ($cache/rustup.log); building it from library sources instead"
         echo "$compiler" >"$cache/rustup-failed"
     fi
 fi
@@ -146,10 +177,10 @@ env=(${RUSTUP_TOOLCHAIN:+"RUSTUP_TOOLCHAIN=$RUSTUP_TOOLCHAIN"})
 if [ "$bare" != compiler ]; then
     rustc=$(compiler_with_sources)
     if [ -z "$rustc" ]; then
-        provide "the target $TARGET" $PACKAGES_BARE
+        provide "$(bare_target)" $PACKAGES_BARE
         rustc=$(compiler_with_sources)
     fi
-    [ -n "$rustc" ] || fail "the distribution's compiler is older than 1.$MINOR"
+    [ -n "$rustc" ] || fail "no rustc of 1.$MINOR or newer in PATH has library sources, though $PACKAGES_BARE are installed"
     sysroot=$("$here/mk-sysroot.sh" "$rustc" "$(command -v cargo)" "$cache")
     env+=("BARE_RUSTC=$rustc" "BARE_SYSROOT=$sysroot")
     command -v rust-lld >/dev/null || env+=("BARE_LINKER=ld")
