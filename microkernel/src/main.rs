@@ -1,4 +1,4 @@
-//! The kernel: `kcore`'s decisions on this machine. This file is the story of the boot.
+//! The kernel: `kcore`'s decisions on this machine. The story of its boot begins in `arch::start` and goes on in `boot`.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 #[cfg(target_os = "none")]

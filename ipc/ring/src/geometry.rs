@@ -2,7 +2,7 @@
 
 use ipc::abi::profile::{RING_RECORDS, SLOT_WORDS};
 
-/// "SONDRING", and the layout version in the last byte's place.
+/// "SONDRNG", and the layout version in the last byte.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"SONDRNG\x01");
 /// Header words, by place.
 pub(crate) const WORD_MAGIC: usize = 0;
