@@ -19,9 +19,11 @@ use crate::encode::encode;
 use crate::process::{Process, Processes};
 use crate::profile::Profile;
 use crate::report::{Options, report};
-use crate::session::{Progress, Session};
+use crate::session::{DISARMING, Progress, Session, after, next_look};
 use crate::stacks::stacks;
 
+/// How long a profile waits for CPUs to disarm after the one before, in milliseconds.
+const SETTLE_MS_MAX: u16 = 2000;
 /// Most stops that are remembered until their profile is asked for. One that came after its profile's end stays among them
 /// until others take its place.
 const EARLY_MAX: usize = 64;
@@ -60,9 +62,17 @@ struct Id {
     number: u64,
 }
 
+/// How far a profile is.
+enum Stage {
+    /// CPUs still disarm after the one before, which ended without them: it starts as soon as they have, until this time.
+    Settling { deadline: u64, stop_asked: bool },
+    /// It runs.
+    Running(Session),
+}
+
 /// The profile that runs, and who waits for it.
 struct Running<P: Responder> {
-    session: Session,
+    stage: Stage,
     request: Request,
     id: Id,
     /// For whom.
@@ -71,6 +81,14 @@ struct Running<P: Responder> {
 }
 
 impl<P: Responder> Running<P> {
+    /// Asks for its end.
+    fn stop(&mut self) {
+        match &mut self.stage {
+            Stage::Settling { stop_asked, .. } => *stop_asked = true,
+            Stage::Running(session) => session.stop(),
+        }
+    }
+
     /// Who runs it, for others.
     fn holder(&self, processes: &Processes) -> Holder {
         // init makes the badge of a program's handle from its process id.
@@ -140,7 +158,7 @@ where
         if let Some(running) = &mut self.running
             && running.id.badge == badge
         {
-            running.session.stop();
+            running.stop();
         }
     }
 
@@ -153,10 +171,24 @@ where
             catalog: &self.catalog,
             processes: &self.processes,
         };
-        let outcome = match running
-            .session
-            .poll(atlas, &mut self.driver, self.platform.now())
-        {
+        let (driver, now) = (&mut self.driver, self.platform.now());
+        let progress = match &mut running.stage {
+            Stage::Settling {
+                stop_asked: true, ..
+            } => Err(Refusal::Stopped),
+            Stage::Settling { deadline, .. } => {
+                match Session::start(running.request, self.clock, atlas, driver, now) {
+                    Ok(session) => {
+                        running.stage = Stage::Running(session);
+                        return now;
+                    }
+                    Err(DISARMING) if now < *deadline => return next_look(now, *deadline),
+                    Err(refusal) => Err(refusal),
+                }
+            }
+            Stage::Running(session) => session.poll(atlas, driver, now),
+        };
+        let outcome = match progress {
             Ok(Progress::Wait(until)) => return until,
             Ok(Progress::Done(profile)) => Ok(profile),
             Err(refusal) => Err(refusal),
@@ -238,14 +270,21 @@ where
             processes: &self.processes,
         };
         let now = self.platform.now();
-        let session = Session::start(request, self.clock, atlas, &mut self.driver, now)?;
+        let stage = match Session::start(request, self.clock, atlas, &mut self.driver, now) {
+            Ok(session) => Stage::Running(session),
+            Err(DISARMING) => Stage::Settling {
+                deadline: after(now, SETTLE_MS_MAX),
+                stop_asked: false,
+            },
+            Err(refusal) => return Err(refusal),
+        };
         let Ok((caller, outcome)) = call.park() else {
             // The driver goes idle by itself; that it may fail to stop changes nothing for the caller.
             let _ = self.driver.stop();
             return Err(Refusal::NoMemory);
         };
         self.running = Some(Running {
-            session,
+            stage,
             request,
             id,
             name,
@@ -258,7 +297,7 @@ where
         let badge = call.badge();
         let id = Id { badge, number };
         match &mut self.running {
-            Some(running) if running.id == id => running.session.stop(),
+            Some(running) if running.id == id => running.stop(),
             _ => {
                 if self.early.len() == EARLY_MAX {
                     self.early.pop_front();

@@ -32,6 +32,8 @@ pub const ARM_MS: u16 = 500;
 pub const DISARM_MS: u16 = 500;
 /// Longest time between two looks at CPUs that arm or disarm, in milliseconds.
 const SETTLE_MS: u64 = 20;
+/// What the driver answers while CPUs still disarm after the profile before.
+pub const DISARMING: Refusal = driver_error(Error::Busy);
 /// Longest time between two drains, in milliseconds: a ring of the fastest source fills in about a second.
 pub const DRAIN_MS: u64 = 250;
 
@@ -286,10 +288,18 @@ fn closed(status: &ProfilerStatus, window: Window) -> u64 {
 
 /// Waits for CPUs to arm or disarm.
 fn settling(now: u64, deadline: u64) -> Progress {
-    Progress::Wait(deadline.min(now.saturating_add(SETTLE_MS * MS)))
+    Progress::Wait(next_look(now, deadline))
 }
 
-fn after(now: u64, milliseconds: u16) -> u64 {
+/// When to look next at CPUs that arm or disarm.
+#[must_use]
+pub fn next_look(now: u64, deadline: u64) -> u64 {
+    deadline.min(now.saturating_add(SETTLE_MS * MS))
+}
+
+/// So many milliseconds from now, in nanoseconds.
+#[must_use]
+pub fn after(now: u64, milliseconds: u16) -> u64 {
     now.saturating_add(u64::from(milliseconds) * MS)
 }
 

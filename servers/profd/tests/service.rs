@@ -101,6 +101,51 @@ macro_rules! poll {
     }};
 }
 
+/// A CPU that did not get to run may disarm long after the profile before was answered.
+#[test]
+fn a_profile_waits_for_the_one_before_to_disarm() {
+    client!(client, now, _published);
+    let request = start(Request::default());
+    let ask = |client: &mut Client<_>| {
+        let asked = client.measure(&request);
+        assert_eq!(asked, Err(CallError::Transport(Error::TimedOut)));
+    };
+    let disarming = Some(Error::Busy);
+    client.transport().service.driver().start_fails = disarming;
+    ask(&mut client);
+    assert!(poll!(client) > 0);
+    client.transport().service.driver().start_fails = None;
+    assert_eq!(poll!(client), 0, "it has started");
+    assert!(poll!(client) > 0 && client.transport().desk.last_answer.is_none());
+
+    // Not for ever.
+    let _ = client.stop(&1);
+    for refusal in [
+        Refusal::Driver {
+            error: Error::Busy as u64,
+        },
+        Refusal::Stopped,
+    ] {
+        while poll!(client) != ipc::abi::NEVER {
+            now.set(now.get() + 100 * MS);
+        }
+        client.transport().desk.last_answer = None;
+        client.transport().service.driver().start_fails = disarming;
+        ask(&mut client);
+        if refusal == Refusal::Stopped {
+            client.stop(&1).expect("it is told");
+        }
+        let begun = now.get();
+        while poll!(client) != ipc::abi::NEVER {
+            now.set(now.get() + 100 * MS);
+        }
+        assert!(now.get() - begun <= 2000 * MS);
+        let answer = last_answer(&mut client.transport().desk);
+        assert_eq!(answer, Some(Err(refusal)));
+        client.transport().service.driver().start_fails = None;
+    }
+}
+
 #[test]
 fn a_profile_is_answered_when_its_window_has_closed() {
     client!(client, now, published);
