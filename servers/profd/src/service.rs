@@ -1,5 +1,6 @@
 //! profd as others call it: one profile at a time, its caller parked until it is done.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
@@ -67,7 +68,7 @@ enum Stage {
     /// CPUs still disarm after the one before, which ended without them: it starts as soon as they have, until this time.
     Settling { deadline: u64, stop_asked: bool },
     /// It runs.
-    Running(Session),
+    Running(Box<Session>),
 }
 
 /// The profile that runs, and who waits for it.
@@ -179,7 +180,7 @@ where
             Stage::Settling { deadline, .. } => {
                 match Session::start(running.request, self.clock, atlas, driver, now) {
                     Ok(session) => {
-                        running.stage = Stage::Running(session);
+                        running.stage = Stage::Running(Box::new(session));
                         return now;
                     }
                     Err(DISARMING) if now < *deadline => return next_look(now, *deadline),
@@ -271,7 +272,7 @@ where
         };
         let now = self.platform.now();
         let stage = match Session::start(request, self.clock, atlas, &mut self.driver, now) {
-            Ok(session) => Stage::Running(session),
+            Ok(session) => Stage::Running(Box::new(session)),
             Err(DISARMING) => Stage::Settling {
                 deadline: after(now, SETTLE_MS_MAX),
                 stop_asked: false,
