@@ -20,7 +20,7 @@ STATE  what its most active thread does: run, ready, recv (waits for calls),
        call (waits for an answer), wait, sleep, unmap, held, dead
 CPU    where that thread runs now
 TIME   time that its threads ran, all together
-MEM    memory that is charged to it
+MEM    memory that it uses; all together it is `processes` of `mem`
 ";
 
 pub(super) const RUN_DETAILS: &str = "\
