@@ -1,4 +1,4 @@
-//! Addresses that the kernel and every program agree on.
+//! Addresses and limits that the kernel, every program and the builder agree on.
 
 /// Bytes in a page.
 pub const PAGE_SIZE: u64 = 4096;
@@ -15,5 +15,14 @@ pub const INFO_PAGE: u64 = 0x7fff_ffff_d000;
 pub const PHYSICAL_END: u64 = 1 << 44;
 /// Interrupt lines that can be taken, from line 0 on.
 pub const INTERRUPTS: u32 = 192;
+/// Highest priority of a thread; the lowest is 0.
+pub const PRIORITY_MAX: u8 = 31;
 /// Longest process name, in bytes.
 pub const NAME_MAX: usize = 16;
+
+/// QEMU's exit device, where the machine has one: the value `v` written there ends QEMU with the status `2 v + 1`.
+pub const EXIT_PORT: u16 = 0xf4;
+/// Written there at an explicit power-off.
+pub const EXIT_OFF: u32 = 0x10;
+/// Written there after a panic, or on a machine that Sonde cannot run on.
+pub const EXIT_FAILURE: u32 = 0x11;

@@ -15,7 +15,7 @@ pub const DEFAULT: &str = "default";
 /// Name of the first program, which the kernel loads.
 pub const INIT: &str = "init";
 /// Highest priority; 0 is the lowest.
-pub const PRIORITY_MAX: u8 = 31;
+pub use crate::abi::layout::PRIORITY_MAX;
 
 /// Every program's entry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

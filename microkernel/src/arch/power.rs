@@ -1,17 +1,14 @@
 //! The end of the machine's run: off, restarted, or ended by a failure.
 
 use super::cpu::stop;
+use ipc::abi::layout::{EXIT_FAILURE, EXIT_OFF, EXIT_PORT};
 use kcore::boot::acpi::fadt::Fadt;
 use kcore::hardware::PowerAction;
 use spin::Once;
 use x86_64::instructions::port::Port;
 
-/// QEMU's exit device, where it was given one: the value `v` written makes QEMU exit with the status `2 v + 1`.
-const EXIT_PORT: u16 = 0xf4;
-/// An explicit power-off.
-const EXIT_OFF: u32 = 0x10;
-/// A panic, or a machine that Sonde cannot run on.
-const EXIT_FAILURE: u32 = 0x11;
+// `boot.s` has these as numbers, for a processor that Rust code does not run on.
+const _: () = assert!(EXIT_PORT == 0xf4 && EXIT_FAILURE == 0x11);
 
 static FADT: Once<Fadt> = Once::new();
 

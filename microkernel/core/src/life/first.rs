@@ -28,7 +28,7 @@ use zerocopy::IntoBytes;
 const NAME: &str = "init";
 const FILE: &str = "bin/init";
 /// Its priority: the highest, so that it can give any.
-const PRIORITY: u8 = 31;
+const PRIORITY: u8 = ipc::abi::layout::PRIORITY_MAX;
 /// Pages of its stack.
 const STACK_PAGES: u64 = 16;
 /// Its heap may grow to this many bytes of address space.

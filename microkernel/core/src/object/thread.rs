@@ -144,7 +144,7 @@ impl Status {
 /// Any CPU, in [`Thread::pinned`].
 pub const ANY_CPU: u8 = u8::MAX;
 /// Priorities; the highest is `PRIORITIES - 1`.
-pub const PRIORITIES: usize = 32;
+pub const PRIORITIES: usize = ipc::abi::layout::PRIORITY_MAX as usize + 1;
 
 /// A thread. Fields are atomics, so that a look from the sampling path or from a stale reference is always defined; each
 /// says who writes it.

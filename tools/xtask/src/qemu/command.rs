@@ -9,6 +9,8 @@ use std::env;
 use std::path::PathBuf;
 use std::process::Command;
 
+use ipc::abi::layout::EXIT_PORT;
+
 use crate::build::Image;
 use crate::cli::{Accel, BootOptions};
 
@@ -81,7 +83,10 @@ impl Machine {
         }
         qemu.args(["-append", &options.cmdline]);
         match self.off {
-            Off::Exit => qemu.args(["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]),
+            Off::Exit => {
+                let device = format!("isa-debug-exit,iobase={EXIT_PORT:#x},iosize=4");
+                qemu.args(["-device", &device])
+            }
             Off::Stay => qemu.arg("-no-shutdown"),
         };
         qemu.args(match self.serial {

@@ -7,10 +7,7 @@ mod run;
 pub use command::{Machine, Network, Off, Serial};
 pub use run::boot;
 
-/// What the guest writes to the debug-exit port when it powers off on request. QEMU exits with `(value << 1) | 1`.
-pub const POWER_OFF: u32 = 0x10;
-/// What the guest writes after a panic.
-pub const PANIC: u32 = 0x11;
+pub use ipc::abi::layout::{EXIT_FAILURE as PANIC, EXIT_OFF as POWER_OFF};
 
 /// QEMU's exit status for a value written to the debug-exit port.
 #[must_use]
