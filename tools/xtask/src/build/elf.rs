@@ -1,7 +1,9 @@
 //! What the builder asks of an ELF file.
 
 use anyhow::{Context, Result};
-use object::{Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
+use object::elf::{FileHeader64, PT_LOAD};
+use object::read::elf::{FileHeader, ProgramHeader};
+use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
 
 /// The build-id, in hexadecimal.
 ///
@@ -13,6 +15,25 @@ pub fn build_id(elf: &[u8]) -> Result<String> {
         .build_id()?
         .context("no build-id: the link script must keep it")?;
     Ok(id.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Where the loaded image ends, as a physical address.
+///
+/// # Errors
+/// If the file is not 64-bit ELF.
+pub fn physical_end(elf: &[u8]) -> Result<u64> {
+    let header = FileHeader64::<Endianness>::parse(elf)?;
+    let endian = header.endian()?;
+    let loaded = header
+        .program_headers(endian, elf)?
+        .iter()
+        .filter(|segment| segment.p_type(endian) == PT_LOAD)
+        .map(|segment| {
+            segment
+                .p_paddr(endian)
+                .saturating_add(segment.p_memsz(endian))
+        });
+    Ok(loaded.max().unwrap_or(0))
 }
 
 /// A piece of code with a name.

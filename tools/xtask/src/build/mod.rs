@@ -7,7 +7,7 @@ mod archive;
 mod compile;
 mod config;
 mod config_check;
-mod elf;
+pub mod elf;
 mod strip;
 mod symtab;
 

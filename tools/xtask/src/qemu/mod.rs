@@ -1,6 +1,7 @@
 //! The machine that the image boots on.
 
 mod command;
+mod fit;
 mod kvm;
 mod run;
 

@@ -17,7 +17,7 @@ use crate::build::Image;
 use crate::cli::BootOptions;
 
 use super::command::{Machine, Network, Off, REMOTE_SHELL_PORT, Serial};
-use super::{PANIC, POWER_OFF, debug_exit, kvm};
+use super::{PANIC, POWER_OFF, debug_exit, fit, kvm};
 
 /// Status when the time given by `--timeout` is over.
 const TIMED_OUT: u8 = 124;
@@ -35,6 +35,7 @@ enum Event {
 /// # Errors
 /// If QEMU cannot be started.
 pub fn boot(image: &Image, options: &BootOptions) -> Result<u8> {
+    fit::check(image, options.mem)?;
     let mut options = options.clone();
     kvm::choose(&mut options);
     if options.gdb {
@@ -94,7 +95,7 @@ pub fn boot(image: &Image, options: &BootOptions) -> Result<u8> {
             Ok(128u8.saturating_add(u8::try_from(signal)?))
         }
         Err(RecvTimeoutError::Timeout) => {
-            eprintln!("xtask: the time is over");
+            say("the time is over");
             stop(pid, &events)?;
             Ok(TIMED_OUT)
         }
@@ -121,26 +122,34 @@ fn stop(pid: Pid, events: &mpsc::Receiver<Event>) -> Result<()> {
     }
 }
 
+/// Says something after the guest, which may have left a prompt on the terminal's row.
+fn say(what: &str) {
+    if io::stderr().is_terminal() {
+        eprintln!();
+    }
+    eprintln!("xtask: {what}");
+}
+
 /// The status for the shell, with a message where it needs one.
 fn report(status: ExitStatus) -> u8 {
     let Some(code) = status.code() else {
-        eprintln!(
-            "xtask: QEMU was ended by signal {}",
-            status.signal().unwrap_or(0)
-        );
+        let signal = status.signal().unwrap_or(0);
+        say(&format!("QEMU was ended by signal {signal}"));
         return 1;
     };
     if code == debug_exit(POWER_OFF) {
         return 0;
     }
     if code == 0 {
-        eprintln!(
-            "xtask: the machine ended without a power-off: Ctrl-A X, a reset, or a triple fault"
-        );
+        say("ended without a power-off: Ctrl-A X, a reset, or a triple fault");
         return 1;
     }
     if code == debug_exit(PANIC) {
-        eprintln!("xtask: the kernel stopped after an error, which it has printed");
+        say("the kernel stopped after an error, which it has printed");
+    } else {
+        say(&format!(
+            "QEMU ended with status {code}, the machine did not"
+        ));
     }
     u8::try_from(code).unwrap_or(1)
 }
