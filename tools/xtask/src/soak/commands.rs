@@ -69,6 +69,7 @@ pub(super) fn round(context: &Context<'_>, dice: &mut Rng) -> Verdict {
     for _ in 0..LINES {
         session.settle(line(dice).as_bytes())?;
     }
+    session.end_background()?;
     session.expect_alive(&servers)?;
     session.profile("10")?;
     session.power_off()

@@ -25,18 +25,11 @@ pub(super) fn round(context: &Context<'_>, dice: &mut Rng) -> Verdict {
     session.profile("10")?;
     session.run("run crash null")?;
     let before = Calm::of(&mut session)?;
-    let mut started = Vec::new();
     for _ in 0..STEPS {
-        let shown = session.settle(step(dice, &started).as_bytes())?;
-        let pid = |line: &str| -> Option<u64> {
-            let rest = line.strip_prefix("started ")?;
-            rest.split(' ').next()?.parse().ok()
-        };
-        started.extend(shown.lines().filter_map(pid));
+        let typed = step(dice, &session.background);
+        session.settle(typed.as_bytes())?;
     }
-    for pid in started {
-        session.settle(format!("kill {pid}\n").as_bytes())?;
-    }
+    session.end_background()?;
     Calm::of(&mut session)?.check(&before)?;
     session.profile("100")?;
     session.power_off()

@@ -55,6 +55,7 @@ pub(super) fn round(context: &Context<'_>, dice: &mut Rng) -> Verdict {
         typed.push(b'\x03');
         session.settle(&typed)?;
     }
+    session.end_background()?;
     session.expect_alive(&servers)?;
     session.profile("10")?;
     session.power_off()

@@ -18,6 +18,8 @@ pub struct Session {
     pub greeting: String,
     /// Commands that do not exist, asked for by [`Self::settle`].
     marks: u64,
+    /// Programs that [`Self::settle`] saw start in the background, whether they still run or not.
+    pub background: Vec<u64>,
 }
 
 impl Session {
@@ -32,6 +34,7 @@ impl Session {
             guest,
             greeting,
             marks: 0,
+            background: Vec::new(),
         })
     }
 
@@ -67,7 +70,20 @@ impl Session {
         self.guest.send(format!("{mark}\n").as_bytes())?;
         let shown = self.guest.wait_for(&format!("no command `{mark}`"))?;
         self.guest.prompt()?;
+        self.background
+            .extend(shown.lines().filter_map(started_pid));
         Ok(shown)
+    }
+
+    /// Ends what [`Self::settle`] saw start in the background: nothing is printed any more but by commands.
+    ///
+    /// # Errors
+    /// If a prompt does not come back.
+    pub fn end_background(&mut self) -> Verdict {
+        for pid in std::mem::take(&mut self.background) {
+            self.settle(format!("kill {pid}\n").as_bytes())?;
+        }
+        Ok(())
     }
 
     /// Runs a command and checks that it printed all of these.
@@ -133,11 +149,7 @@ impl Session {
     /// If the shell does not say that it started.
     pub fn start(&mut self, program: &str) -> Result<u64> {
         let text = self.run(&format!("run {program} &"))?;
-        let pid = text
-            .strip_prefix("started ")
-            .and_then(|rest| rest.split(' ').next());
-        pid.and_then(|pid| pid.parse().ok())
-            .with_context(|| format!("`run {program} &` printed:\n{text}"))
+        started_pid(&text).with_context(|| format!("`run {program} &` printed:\n{text}"))
     }
 
     /// Powers off, and checks that the machine agrees.
@@ -148,4 +160,10 @@ impl Session {
         self.guest.send(b"poweroff\n")?;
         Ok(self.guest.expect_exit(debug_exit(POWER_OFF))?)
     }
+}
+
+/// The pid in what the shell says of a program that it starts in the background.
+fn started_pid(line: &str) -> Option<u64> {
+    let rest = line.strip_prefix("started ")?;
+    rest.split(' ').next()?.parse().ok()
 }
