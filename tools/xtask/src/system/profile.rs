@@ -63,7 +63,7 @@ const REFUSALS: [(&str, [&str; 2]); 12] = [
     ("100 x", ["process `x`", "or all"]),
     ("100 999999", ["pid 999999", "or all"]),
     ("100 all 0", ["chains `0`", "1 to 512"]),
-    ("100 all 8 9 10", ["`9`", "[ms] [pid|all] [chains]"]),
+    ("100 all 8 9 10", ["from `9` on", "`help profile`"]),
     ("100 all 8 depth 0", ["depth `0`", "1 to 48"]),
     (
         "100 all 8 source foo",
