@@ -78,7 +78,7 @@ impl fmt::Display for ArgumentError {
             Self::Option(word) => write!(f, "option {word}: there is only -v"),
             Self::Twice(word) => write!(f, "{word} is given twice: once is enough"),
             Self::TooMany(word) => {
-                write!(f, "{word} is one too many after [ms] [pid|all] [chains]")
+                write!(f, "too many arguments from {word} on; see `help profile`")
             }
         }
     }
@@ -300,7 +300,7 @@ mod tests {
         );
         assert_eq!(
             refused("1 all 2 3"),
-            "`3` is one too many after [ms] [pid|all] [chains]"
+            "too many arguments from `3` on; see `help profile`"
         );
     }
 
