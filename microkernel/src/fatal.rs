@@ -70,7 +70,8 @@ pub fn exception(frame: &SavedRegs, what: &str) -> ! {
         [("r10", Reg::R10), ("r11", Reg::R11), ("r12", Reg::R12)],
         [("r13", Reg::R13), ("r14", Reg::R14), ("r15", Reg::R15)],
     ] {
-        registers(row.map(|(name, which)| (name, reg(which))));
+        let row = row.map(|(name, which)| (name, reg(which)));
+        last(format_args!("{}", Row(&row)));
     }
     let symbols = symbols();
     frame_line(symbols, reg(Reg::Rip), 0);
@@ -78,21 +79,27 @@ pub fn exception(frame: &SavedRegs, what: &str) -> ! {
     power::fail()
 }
 
-/// A panic of the kernel's own code. Of its registers, those are shown that a call keeps: the others were used on the way here.
+/// A panic of the kernel's own code. Of the registers, those are shown that still say something about it: the others were used on the
+/// way here.
 #[panic_handler]
 fn panic(info: &PanicInfo<'_>) -> ! {
-    let kept = cpu::kept_registers();
+    let [rsp, rbp] = cpu::stack_registers();
+    let rflags = x86_64::registers::rflags::read_raw();
     begin();
     last(format_args!("panic: {}{Where}", info.message()));
     if let Some(place) = info.location() {
         last(format_args!("  at {}:{}", place.file(), place.line()));
     }
-    let [rbx, rbp, rsp, r12, r13, r14, r15, rflags] = kept;
-    let cr2 = ("cr2", entry::fault_address());
-    for row in [[rsp, rbp, rflags], [rbx, r12, r13], [r14, r15, cr2]] {
-        registers(row);
+    let row = [
+        ("rsp", rsp),
+        ("rbp", rbp),
+        ("rflags", rflags),
+        ("cr2", entry::fault_address()),
+    ];
+    for row in row.chunks(3) {
+        last(format_args!("{}", Row(row)));
     }
-    backtrace(symbols(), rbp.1);
+    backtrace(symbols(), rbp);
     power::fail()
 }
 
@@ -166,13 +173,16 @@ impl core::fmt::Display for Where {
     }
 }
 
-/// Prints a row of registers.
-fn registers(row: [(&str, u64); 3]) {
-    let [a, b, c] = row;
-    last(format_args!(
-        "  {:>6} {:016x} {:>6} {:016x} {:>6} {:016x}",
-        a.0, a.1, b.0, b.1, c.0, c.1
-    ));
+/// A row of registers.
+struct Row<'a>(&'a [(&'a str, u64)]);
+
+impl core::fmt::Display for Row<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        for (name, value) in self.0 {
+            write!(f, "  {name:>6} {value:016x}")?;
+        }
+        Ok(())
+    }
 }
 
 /// Prints the frames that a chain of frame pointers leads to, as long as it stays on stacks, grows, and returns to code.

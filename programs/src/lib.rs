@@ -11,4 +11,4 @@ mod start;
 
 pub use arguments::{ArgumentError, Arguments};
 #[cfg(target_os = "none")]
-pub use start::{End, parse, parse_timed};
+pub use start::{Deadline, parse, parse_timed};

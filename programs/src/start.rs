@@ -6,12 +6,12 @@ use crate::{ArgumentError, Arguments};
 
 /// When a program ends: after the time of its `-t`, or never.
 #[derive(Clone, Copy, Debug)]
-pub struct End(Option<u64>);
+pub struct Deadline(Option<u64>);
 
-impl End {
+impl Deadline {
     /// Whether the time has come.
     #[must_use]
-    pub fn has_come(self) -> bool {
+    pub fn has_passed(self) -> bool {
         self.0.is_some_and(|end| time::now() >= end)
     }
 }
@@ -35,11 +35,11 @@ pub fn parse<T>(
 pub fn parse_timed<T>(
     most: usize,
     read: impl FnOnce(&Arguments<'static>) -> Result<T, ArgumentError<'static>>,
-) -> Result<(T, End), ExitCode> {
+) -> Result<(T, Deadline), ExitCode> {
     let parsed = Arguments::parse_timed(startup::args(), most);
     accept(parsed.and_then(|(arguments, run_ms)| {
         let end = run_ms.map(|ms| time::after(ms * time::MILLISECOND));
-        Ok((read(&arguments)?, End(end)))
+        Ok((read(&arguments)?, Deadline(end)))
     }))
 }
 

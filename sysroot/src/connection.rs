@@ -3,7 +3,7 @@
 use ipc::abi::{Error, Handle, NEVER, Tag};
 use ipc::proto::{Message, Transport};
 
-use crate::message::{self, NO_WORDS};
+use crate::syscall::message::{self, NO_WORDS};
 use crate::{OwnedHandle, buffer, startup, time};
 
 /// A server that can be called: `profd::Client::new(Connection::new(endpoint))`.

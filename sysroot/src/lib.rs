@@ -28,8 +28,6 @@ pub mod log;
 #[cfg(target_os = "none")]
 pub mod mapping;
 #[cfg(target_os = "none")]
-pub mod message;
-#[cfg(target_os = "none")]
 pub mod output;
 #[cfg(target_os = "none")]
 mod panic;

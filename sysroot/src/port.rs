@@ -18,7 +18,7 @@ use ipc::abi::startup::names;
 use ipc::abi::{Delivery, Error, Handle, Tag};
 use ipc::proto::{Disposition, Message, Responder};
 
-use crate::message::{self, NO_WORDS, Received};
+use crate::syscall::message::{self, NO_WORDS, Received};
 use crate::{OwnedHandle, buffer, startup, syscall};
 
 /// Delivers a notification's bits in the receive of the program's first thread. For another thread, see `syscall::bind` and

@@ -10,6 +10,7 @@ pub fn check_version() {
     if info().abi_version != u64::from(ABI_VERSION) {
         crate::exit(crate::ExitCode::BAD_STARTUP);
     }
+    // Looking at it ends a program whose loader is of another version.
     let _ = page();
 }
 

@@ -1,8 +1,10 @@
 //! The system calls: one typed function each, generated from the table that the kernel is generated from. Those that carry a
-//! message are in [`crate::message`]: a row does not show its words.
+//! message are in [`message`]: a row does not show its words.
 //!
 //! A function here is `unsafe` if the call can take memory away from, or put a thread into, code of this process that did
 //! not expect it; all others can at worst fail.
+
+pub mod message;
 
 use core::arch::asm;
 
@@ -12,22 +14,22 @@ use ipc::abi::{Error, Handle, Rights};
 
 /// What came back from the kernel, as registers.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Returned {
+struct Returned {
     status: u64,
     results: [u64; 3],
     /// The words of a message that came.
-    pub(crate) words: [u64; WORDS],
+    words: [u64; WORDS],
 }
 
 impl Returned {
-    pub(crate) fn check(&self) -> Result<(), Error> {
+    fn check(&self) -> Result<(), Error> {
         match self.status {
             0 => Ok(()),
-            // The loader checked the ABI version, so the kernel knows no error that this table lacks.
+            // The ABI versions were compared (`startup`), so the kernel knows no error that this table lacks.
             number => Err(Error::from_raw(number).unwrap_or(Error::Unsupported)),
         }
     }
-    pub(crate) fn result<T: Register>(&self, index: usize) -> Result<T, Error> {
+    fn result<T: Register>(&self, index: usize) -> Result<T, Error> {
         let raw = self.results.get(index).copied().unwrap_or_default();
         T::from_raw(raw).ok_or(Error::Unsupported)
     }
@@ -35,7 +37,7 @@ impl Returned {
 
 /// Enters the kernel: `first` in `rdi`, `rsi`, `rdx`, and `then` in `r10`, `r8`, `r9`, `r12`.
 #[inline(always)]
-pub(crate) fn enter(number: u64, first: [u64; 3], then: [u64; WORDS]) -> Returned {
+fn enter(number: u64, first: [u64; 3], then: [u64; WORDS]) -> Returned {
     let ([a, b, c], [d, e, f, g]) = (first, then);
     let status;
     let (x, y, z);

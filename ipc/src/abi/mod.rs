@@ -18,7 +18,7 @@ pub use handle::{Handle, ObjectType, Rights};
 pub use message::{Delivery, Tag};
 pub use syscall::Syscall;
 
-/// Version of everything in this module. A program compares it with that of the kernel, in the information page, and of its loader, in
+/// Version of everything in this module; it counts from the first release on. A program compares it with that of the kernel, in the information page, and of its loader, in
 /// the startup page, before it does anything else.
 pub const ABI_VERSION: u32 = 1;
 

@@ -306,8 +306,11 @@ impl<H: Hardware> Kernel<H> {
 
     /// The object is free: it goes off the account.
     pub(crate) fn end_freeing(&self, cpu: &CpuState, owner: u32, kind: Counted) {
-        self.process(owner).freeing.fetch_sub(1, Release);
-        self.uncount(cpu, owner, kind);
+        let process = self.process(owner);
+        process.uncount(kind);
+        // After it: who sees that nothing is being freed finds the place on the account.
+        process.freeing.fetch_sub(1, Release);
+        self.release_process(&cpu.token, owner);
         self.work.retry();
     }
 

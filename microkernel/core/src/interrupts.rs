@@ -8,13 +8,11 @@ use crate::kernel::{CpuState, Kernel};
 use crate::object::{Notification, Object};
 use crate::sched::load::add;
 use ipc::abi::Rights;
-
-/// Lines that can be taken.
-pub const LINES_MAX: usize = ipc::abi::layout::INTERRUPTS as usize;
+use ipc::abi::layout::INTERRUPTS;
 
 /// Who takes which line.
 #[derive(Debug)]
-pub struct Lines([Option<Line>; LINES_MAX]);
+pub struct Lines([Option<Line>; INTERRUPTS as usize]);
 
 /// A line that is taken.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +28,7 @@ impl Lines {
     /// None taken.
     #[must_use]
     pub const fn new() -> Self {
-        Self([None; LINES_MAX])
+        Self([None; INTERRUPTS as usize])
     }
     /// The place of a line, if it can be taken at all.
     pub(crate) fn place(&mut self, line: u32) -> Option<&mut Option<Line>> {

@@ -113,24 +113,22 @@ pub fn ticks() -> u64 {
     unsafe { _rdtsc() }
 }
 
-/// The registers that a call keeps, and the flags, of the function that this is inlined into.
+/// The stack pointer and the frame pointer of the function that this is inlined into.
 #[inline(always)]
 #[must_use]
-pub fn kept_registers() -> [(&'static str, u64); 8] {
-    macro_rules! kept {
-        ($($name:literal),*) => {
-            [$(($name, {
-                let value: u64;
-                // SAFETY: reads a register.
-                unsafe { asm!(concat!("mov {}, ", $name), out(reg) value, options(nomem, nostack, preserves_flags)) };
-                value
-            })),*]
-        };
+pub fn stack_registers() -> [u64; 2] {
+    let (rsp, rbp);
+    // SAFETY: copies two registers, which no function uses for anything else: frame pointers are forced.
+    unsafe {
+        asm!(
+            "mov {}, rsp",
+            "mov {}, rbp",
+            out(reg) rsp,
+            out(reg) rbp,
+            options(nomem, nostack, preserves_flags)
+        );
     }
-    let [rbx, rbp, rsp, r12, r13, r14, r15] =
-        kept!("rbx", "rbp", "rsp", "r12", "r13", "r14", "r15");
-    let rflags = ("rflags", x86_64::registers::rflags::read_raw());
-    [rbx, rbp, rsp, r12, r13, r14, r15, rflags]
+    [rsp, rbp]
 }
 
 /// Waits for ever; NMIs are still taken.

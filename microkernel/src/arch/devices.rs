@@ -5,8 +5,9 @@ use super::layout::{DEVICES, PAGE, WINDOW};
 use super::memory::{BootMemory, OutOfMemory};
 use super::paging::{DEVICE, Mapper, READ};
 use core::sync::atomic::{AtomicU64, Ordering};
+use ipc::abi::layout::PHYSICAL_END;
 use kcore::boot::PhysRead;
-use kcore::boot::memory::{MEMORY_END, Range};
+use kcore::boot::memory::Range;
 use x86_64::VirtAddr;
 use x86_64::instructions::tlb;
 
@@ -97,7 +98,7 @@ impl Window {
 
 impl PhysRead for Window {
     fn read(&self, at: u64, into: &mut [u8]) -> bool {
-        if Range::sized(at, into.len() as u64).end > MEMORY_END {
+        if Range::sized(at, into.len() as u64).end > PHYSICAL_END {
             return false;
         }
         let (mut at, mut rest) = (at, into);

@@ -3,7 +3,8 @@
 use super::direct;
 use super::layout::{BOOT_MAP_END, PAGE};
 use core::sync::atomic::AtomicU64;
-use kcore::boot::memory::{MEMORY_END, Range, RangeSet};
+use ipc::abi::layout::PHYSICAL_END;
+use kcore::boot::memory::{Range, RangeSet};
 use sample_ring::Geometry;
 
 /// Where a CPU can start: below the first MiB.
@@ -46,7 +47,7 @@ impl BootMemory {
 
     /// All RAM is in the direct map now.
     pub const fn all_mapped(&mut self) {
-        self.end = MEMORY_END;
+        self.end = PHYSICAL_END;
     }
 
     /// Bytes that are free.

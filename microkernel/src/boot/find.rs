@@ -12,10 +12,10 @@ use crate::fatal::refuse;
 use crate::log::detail;
 use core::sync::atomic::Ordering;
 use heapless::Vec;
+use ipc::abi::layout::INTERRUPTS;
 use kcore::apic::edge::EdgeLines;
 use kcore::apic::io::IoApic;
 use kcore::apic::local::LocalApic;
-use kcore::apic::vector;
 use kcore::base::addr::Tsc;
 use kcore::boot::acpi::fadt::{self, Fadt};
 use kcore::boot::acpi::madt::{self, IO_APICS_MAX, Madt};
@@ -75,7 +75,7 @@ pub fn machine(boot: &mut Boot) -> Result<&'static Machine, OutOfMemory> {
         io: TicketMutex::new(io),
         madt,
         edges: EdgeLines::new(),
-        lines: lines.min(vector::LINES_MAX),
+        lines: lines.min(INTERRUPTS),
         scale: Scale::new(Tsc(cpu::tsc()), rates.tsc_hz),
         timer_mode: rates.timer,
         ram: boot.info.ram.clone(),

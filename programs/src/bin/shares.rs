@@ -15,8 +15,8 @@ fn main() {}
 
 #[cfg(target_os = "none")]
 fn main() -> Result<(), ExitCode> {
-    let (round, end) = programs::parse_timed(shares::SHARES_MAX, shares::round)?;
-    while !end.has_come() {
+    let (round, deadline) = programs::parse_timed(shares::SHARES_MAX, shares::round)?;
+    while !deadline.has_passed() {
         for (share, &iterations) in SHARES.iter().zip(&round) {
             black_box(share(iterations));
         }

@@ -12,9 +12,9 @@ fn main() {}
 
 #[cfg(target_os = "none")]
 fn main() -> Result<(), ExitCode> {
-    let ((), end) = programs::parse_timed(0, |_| Ok(()))?;
+    let ((), deadline) = programs::parse_timed(0, |_| Ok(()))?;
     let mut turns: u64 = 0;
-    while !end.has_come() {
+    while !deadline.has_passed() {
         for _ in 0..2000 {
             turns = black_box(turns + 1);
         }

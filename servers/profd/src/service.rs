@@ -24,7 +24,7 @@ use crate::session::{DISARMING, Progress, Session, after, next_look};
 use crate::stacks::stacks;
 
 /// How long a profile waits for CPUs to disarm after the one before, in milliseconds.
-const SETTLE_MS_MAX: u16 = 2000;
+const DISARM_WAIT_MS: u16 = 2000;
 /// Most stops that are remembered until their profile is asked for. One that came after its profile's end stays among them
 /// until others take its place.
 const EARLY_MAX: usize = 64;
@@ -274,7 +274,7 @@ where
         let stage = match Session::start(request, self.clock, atlas, &mut self.driver, now) {
             Ok(session) => Stage::Running(Box::new(session)),
             Err(DISARMING) => Stage::Settling {
-                deadline: after(now, SETTLE_MS_MAX),
+                deadline: after(now, DISARM_WAIT_MS),
                 stop_asked: false,
             },
             Err(refusal) => return Err(refusal),

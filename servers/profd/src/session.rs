@@ -31,7 +31,7 @@ pub const ARM_MS: u16 = 500;
 /// How long they may take to disarm, in milliseconds.
 pub const DISARM_MS: u16 = 500;
 /// Longest time between two looks at CPUs that arm or disarm, in milliseconds.
-const SETTLE_MS: u64 = 20;
+const LOOK_MS: u64 = 20;
 /// What the driver answers while CPUs still disarm after the profile before.
 pub const DISARMING: Refusal = driver_error(Error::Busy);
 /// Longest time between two drains, in milliseconds: a ring of the fastest source fills in about a second.
@@ -294,7 +294,7 @@ fn settling(now: u64, deadline: u64) -> Progress {
 /// When to look next at CPUs that arm or disarm.
 #[must_use]
 pub fn next_look(now: u64, deadline: u64) -> u64 {
-    deadline.min(now.saturating_add(SETTLE_MS * MS))
+    deadline.min(now.saturating_add(LOOK_MS * MS))
 }
 
 /// So many milliseconds from now, in nanoseconds.

@@ -225,7 +225,7 @@ fn each_way_to_be_no_profile_is_told_apart() {
         decode(&changed).unwrap_err()
     };
     assert_eq!(with(&|bytes| bytes[0] = 0), DecodeError::NotAProfile);
-    assert_eq!(with(&|bytes| bytes[8] = 2), DecodeError::Version(2));
+    assert_eq!(with(&|bytes| bytes[8] = 1), DecodeError::Version(1));
     assert_eq!(with(&|bytes| bytes.truncate(40)), DecodeError::Truncated);
     assert_eq!(with(&|bytes| bytes.push(0)), DecodeError::Trailing);
     // The source, behind magic, version and two times.
@@ -245,7 +245,7 @@ fn the_first_bytes_of_the_layout_are_pinned() {
     let bytes = encode(&folded(&case));
     assert_eq!(
         bytes[..26],
-        *b"SondePrf\x01\0\0\0\x64\0\0\0\x32\0\0\0\x01\x08\x01\0\0\0"
+        *b"SondePrf\x02\0\0\0\x64\0\0\0\x32\0\0\0\x01\x08\x01\0\0\0"
     );
     // Numbers, filter, counts, strings, images, one chain, one address.
     assert_eq!(bytes.len(), 42 + 13 + 16 * 8 + 16 + 16 + 41 + 24);

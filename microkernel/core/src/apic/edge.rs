@@ -2,8 +2,8 @@
 //! 3.2.4), and a device whose line stays up then never signals again. So such a line is held back here, not masked there: an
 //! edge that comes meanwhile is kept, and made up for when the line is let go.
 
-use super::vector::LINES_MAX;
 use core::sync::atomic::{AtomicU8, Ordering};
+use ipc::abi::layout::INTERRUPTS;
 
 /// Never let go yet: masked in the I/O APIC, which forgets its edges.
 const CLOSED: u8 = 0;
@@ -28,13 +28,13 @@ pub enum LetGo {
 
 /// The state of each line.
 #[derive(Debug)]
-pub struct EdgeLines([AtomicU8; LINES_MAX as usize]);
+pub struct EdgeLines([AtomicU8; INTERRUPTS as usize]);
 
 impl EdgeLines {
     /// All masked.
     #[must_use]
     pub const fn new() -> Self {
-        Self([const { AtomicU8::new(CLOSED) }; LINES_MAX as usize])
+        Self([const { AtomicU8::new(CLOSED) }; INTERRUPTS as usize])
     }
 
     fn change(&self, line: u32, to: impl Fn(u8) -> u8) -> u8 {
@@ -96,9 +96,9 @@ mod tests {
     #[test]
     fn a_line_that_is_not_there_is_never_delivered() {
         let lines = EdgeLines::new();
-        lines.hold(LINES_MAX);
+        lines.hold(INTERRUPTS);
         let _ = lines.let_go(u32::MAX);
-        assert!(!lines.came(u32::MAX) && !lines.came(LINES_MAX));
+        assert!(!lines.came(u32::MAX) && !lines.came(INTERRUPTS));
     }
 
     proptest! {

@@ -14,9 +14,7 @@ pub mod vector {
     pub const OLD_LINES: u8 = 0x20;
     /// Of global interrupt 0; interrupt `n` has the vector `n` further on.
     pub const LINES: u8 = 0x30;
-    /// Global interrupts that have a vector.
-    pub use ipc::abi::layout::INTERRUPTS as LINES_MAX;
-    const _: () = assert!(LINES_MAX == (KICK - LINES) as u32);
+    const _: () = assert!(ipc::abi::layout::INTERRUPTS == (KICK - LINES) as u32);
     /// Another CPU wants this one to look at its queues.
     pub const KICK: u8 = 0xf0;
     /// The local timer.

@@ -4,8 +4,6 @@ use heapless::Vec;
 
 /// Most ranges in a set. Firmware reports a handful; memory beyond the last range that fits is not used.
 pub const RANGES_MAX: usize = 64;
-/// End of the memory that the kernel can use.
-pub use ipc::abi::layout::PHYSICAL_END as MEMORY_END;
 /// Bytes in a page.
 const PAGE: u64 = 4096;
 

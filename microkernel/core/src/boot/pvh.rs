@@ -3,9 +3,10 @@
 //! Layouts are those of Xen's public header `arch-x86/hvm/start_info.h`. This module alone knows the protocol; it makes
 //! [`BootInfo`], which is what another protocol would make as well.
 
-use super::memory::{MEMORY_END, Range, RangeSet};
+use super::memory::{Range, RangeSet};
 use super::{PhysRead, half, word};
 use heapless::{String, Vec};
+use ipc::abi::layout::PHYSICAL_END;
 
 /// First word of the start information.
 pub const MAGIC: u32 = 0x336e_c578;
@@ -115,7 +116,7 @@ fn memory_map(memory: &impl PhysRead, map: u64, entries: u32) -> Result<RangeSet
         ram.remove(range);
     }
     ram.remove(Range {
-        start: MEMORY_END,
+        start: PHYSICAL_END,
         end: u64::MAX,
     });
     Ok(ram)
@@ -267,7 +268,7 @@ mod tests {
             memory.0[0].1[at] = to;
             if let Ok(found) = parse(&memory, 0x1000) {
                 prop_assert!(!found.ram.contains(Range::sized(0x10_0000, 1)));
-                prop_assert!(found.ram.ranges().iter().all(|range| range.end <= MEMORY_END));
+                prop_assert!(found.ram.ranges().iter().all(|range| range.end <= PHYSICAL_END));
             }
         }
 

@@ -1,6 +1,6 @@
 //! Whether a machine's memory is enough, and if not, how much would be.
 
-use super::memory::MEMORY_END;
+use ipc::abi::layout::PHYSICAL_END;
 
 const MIB: u64 = 1 << 20;
 
@@ -38,10 +38,10 @@ pub fn check(ram: u64, needed: impl Fn(u64) -> u64) -> Result<(), Shortage> {
     if enough(&there) {
         return Ok(());
     }
-    let least = (there..MEMORY_END / MIB).find(enough);
+    let least = (there..PHYSICAL_END / MIB).find(enough);
     Err(Shortage {
         there,
-        least: least.unwrap_or(MEMORY_END / MIB),
+        least: least.unwrap_or(PHYSICAL_END / MIB),
     })
 }
 
@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn what_no_machine_has_ends_the_search() {
         let shortage = check(MIB, |given| given + 1).unwrap_err();
-        assert_eq!(shortage.least, MEMORY_END / MIB);
+        assert_eq!(shortage.least, PHYSICAL_END / MIB);
         assert!(check(0, |_| u64::MAX).is_err());
     }
 }

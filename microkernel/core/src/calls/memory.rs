@@ -3,7 +3,7 @@
 use super::{Caller, Stop};
 use crate::base::addr::{Frame, PhysAddr, UserAddr};
 use crate::base::pool::Ref;
-use crate::boot::memory::{MEMORY_END, Range};
+use crate::boot::memory::Range;
 use crate::handles::Grant;
 use crate::hardware::Hardware;
 use crate::kernel::{CpuState, Kernel};
@@ -17,6 +17,7 @@ use crate::object::{Memory, Object};
 use crate::space::{Account, Mapping};
 use core::sync::atomic::Ordering::Relaxed;
 use ipc::abi::layout::PAGE_SIZE;
+use ipc::abi::layout::PHYSICAL_END;
 use ipc::abi::{Error, Handle, Rights};
 
 /// Pages zeroed in one step.
@@ -218,7 +219,7 @@ impl<H: Hardware> Kernel<H> {
         let end = pages
             .checked_mul(PAGE_SIZE)
             .and_then(|bytes| base.checked_add(bytes))
-            .filter(|&end| pages > 0 && end <= MEMORY_END)
+            .filter(|&end| pages > 0 && end <= PHYSICAL_END)
             .ok_or(Error::BadArgument)?;
         if !self.hw.is_device(Range { start: base, end }) {
             return Err(Error::BadArgument.into());

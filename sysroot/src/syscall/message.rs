@@ -5,7 +5,7 @@ use ipc::abi::message::WORDS;
 use ipc::abi::syscall::Register;
 use ipc::abi::{Error, Handle, Syscall, Tag};
 
-use crate::syscall::{Returned, enter};
+use super::{Returned, enter};
 
 /// The words of a message that travel in registers.
 pub type Words = [u64; WORDS];
