@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use kcore::apic::vector;
 use kcore::base::addr::Nanos;
 use kcore::kernel::{CpuState, Kernel, Parts};
-use kcore::mem::paging::{FAULT_FETCH, FAULT_USER};
+use ipc::abi::exit::{FAULT_FETCH, FAULT_USER};
 use kcore::profile::Interrupted;
 use kcore::sched::leave::Next;
 use spin::Once;

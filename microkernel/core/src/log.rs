@@ -11,9 +11,8 @@ use crate::base::addr::Nanos;
 use crate::base::cpu::Cpu;
 use crate::base::lock::{Lock, rank};
 use core::fmt::{self, Write};
+use ipc::abi::layout::LOG_LINE_MAX as LINE_MAX;
 
-/// Longest line in bytes, with what it begins with and the end of line; longer text goes on in another line.
-pub const LINE_MAX: usize = 256;
 /// Most lines that one [`Writer`] writes; what is beyond is counted and cut.
 pub const LINES_MAX: u32 = 64;
 /// Most bytes of a source's name that are shown.

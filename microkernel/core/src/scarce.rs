@@ -11,6 +11,7 @@ use crate::kernel::{CpuState, Kernel};
 use crate::mem::grace::Epoch;
 use crate::object::Process;
 use crate::object::process::Counted;
+use core::sync::atomic::Ordering::Relaxed;
 use ipc::abi::Error;
 
 /// Frames that are made free at once for who found none.
@@ -85,9 +86,7 @@ impl<H: Hardware> Kernel<H> {
     pub(crate) fn count(&self, process: &Process, kind: Counted) -> Result<(), Stop> {
         let freeing = process.is_freeing();
         if process.count(kind, self.limit(kind)) {
-            process
-                .refs
-                .fetch_add(1, core::sync::atomic::Ordering::Relaxed);
+            process.refs.fetch_add(1, Relaxed);
             return Ok(());
         }
         Err(if freeing {

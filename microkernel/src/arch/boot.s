@@ -125,8 +125,8 @@ refuse:
     movb %bl, %al
     outb %al, %dx
     jmp refuse
-3:  movw $0xf4, %dx
-    movl $0x11, %eax
+3:  movw ${EXIT_PORT}, %dx
+    movl ${EXIT_FAILURE}, %eax
     outl %eax, %dx
 4:  hlt
     jmp 4b

@@ -7,9 +7,6 @@ use kcore::hardware::PowerAction;
 use spin::Once;
 use x86_64::instructions::port::Port;
 
-// `boot.s` has these as numbers, for a processor that Rust code does not run on.
-const _: () = assert!(EXIT_PORT == 0xf4 && EXIT_FAILURE == 0x11);
-
 static FADT: Once<Fadt> = Once::new();
 
 /// Remembers how this machine is switched off and restarted.

@@ -9,6 +9,7 @@ use super::percpu::{self, PerCpu, Stack};
 use super::{cpu, idt, serial};
 use crate::fatal::refuse;
 use core::arch::{asm, global_asm};
+use ipc::abi::layout::{EXIT_FAILURE, EXIT_PORT};
 use kcore::base::cpu::CpuId;
 use kcore::boot::features::Features;
 use kcore::boot::memory::{Range, RangeSet};
@@ -19,6 +20,8 @@ global_asm!(
     DIRECT_MAP = const layout::DIRECT_MAP,
     KERNEL_BASE = const layout::KERNEL_BASE,
     START_MAGIC = const pvh::MAGIC,
+    EXIT_PORT = const EXIT_PORT,
+    EXIT_FAILURE = const EXIT_FAILURE,
     start = sym start,
     options(att_syntax)
 );

@@ -112,7 +112,7 @@ impl<H: Hardware> Kernel<H> {
         let buffer = self.new_pages(cpu, slot, 1)?;
         self.map_whole(cpu, slot, buffer, IPC_BUFFER, 1, Access::Write)?;
         let frame = self.page_of(cpu, buffer, 0)?;
-        let control = ControlBlock::new(IPC_BUFFER, STACK_BASE, STACK_PAGES * PAGE_SIZE);
+        let control = ControlBlock::new(IPC_BUFFER);
         self.hw
             .write_bytes(frame.start().offset(CONTROL_OFFSET), control.as_bytes());
 

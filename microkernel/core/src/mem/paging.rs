@@ -19,6 +19,7 @@ use super::supply::Supply;
 use crate::base::addr::{Frame, PhysAddr, UserAddr};
 use crate::hardware::PhysMemory;
 use ipc::abi::Error;
+use ipc::abi::exit::{FAULT_FETCH, FAULT_PRESENT, FAULT_USER, FAULT_WRITE};
 use ipc::abi::layout::USER_END;
 
 /// Entries in a table.
@@ -27,14 +28,6 @@ const ENTRIES: u64 = 512;
 const USER_ENTRIES: u64 = 256;
 /// Where the lower half ends.
 pub const HALF_END: u64 = 1 << 47;
-
-/// Bits of a page fault's error code: the page was there; it was a write.
-const FAULT_PRESENT: u64 = 1 << 0;
-const FAULT_WRITE: u64 = 1 << 1;
-/// By user code.
-pub const FAULT_USER: u64 = 1 << 2;
-/// A fetch of an instruction.
-pub const FAULT_FETCH: u64 = 1 << 4;
 
 /// Bytes that one entry of a table of this level, 1 to 4, covers.
 const fn span(level: u32) -> u64 {
