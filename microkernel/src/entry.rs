@@ -3,10 +3,10 @@
 use crate::arch::machine::{Machine, machine};
 use crate::arch::percpu::PerCpu;
 use core::sync::atomic::Ordering::Relaxed;
+use ipc::abi::exit::{FAULT_FETCH, FAULT_USER};
 use kcore::apic::vector;
 use kcore::base::addr::Nanos;
 use kcore::kernel::{CpuState, Kernel, Parts};
-use ipc::abi::exit::{FAULT_FETCH, FAULT_USER};
 use kcore::profile::Interrupted;
 use kcore::sched::leave::Next;
 use spin::Once;

@@ -127,8 +127,7 @@ impl Drop for Mapped {
 }
 
 fn start(stack: &Area, buffer: &Area, body: Body) -> Result<OwnedHandle, Error> {
-    let bytes = stack.mapped.pages * PAGE_SIZE;
-    let control = ControlBlock::new(buffer.mapped.address, stack.mapped.address, bytes);
+    let control = ControlBlock::new(buffer.mapped.address);
     let place = (buffer.mapped.address + CONTROL_OFFSET) as *mut ControlBlock;
     // SAFETY: the page was just mapped for writing, the offset is inside it and aligned, and no thread uses it yet.
     unsafe { place.write(control) };

@@ -45,6 +45,15 @@ impl FaultKind {
     }
 }
 
+/// Bit of a page fault's error code (Intel SDM volume 3A, 4.7 "Page-Fault Exceptions"): the page was there.
+pub const FAULT_PRESENT: u64 = 1 << 0;
+/// It was a write.
+pub const FAULT_WRITE: u64 = 1 << 1;
+/// By user code.
+pub const FAULT_USER: u64 = 1 << 2;
+/// A fetch of an instruction.
+pub const FAULT_FETCH: u64 = 1 << 4;
+
 /// Why a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
@@ -127,7 +136,7 @@ pub struct CrashReport {
     pub kind: u64,
     /// Thread id.
     pub tid: u64,
-    /// Hardware error code, for a page fault the access.
+    /// Hardware error code; for a page fault the access, in the bits [`FAULT_PRESENT`] and those below it.
     pub error_code: u64,
     /// Address of a page fault.
     pub address: u64,

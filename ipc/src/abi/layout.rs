@@ -19,6 +19,8 @@ pub const INTERRUPTS: u32 = 192;
 pub const PRIORITY_MAX: u8 = 31;
 /// Longest process name, in bytes.
 pub const NAME_MAX: usize = 16;
+/// Longest line of the kernel log in bytes, with what it begins with and the end of line; longer text goes on in another line.
+pub const LOG_LINE_MAX: usize = 256;
 
 /// QEMU's exit device, where the machine has one: the value `v` written there ends QEMU with the status `2 v + 1`.
 pub const EXIT_PORT: u16 = 0xf4;

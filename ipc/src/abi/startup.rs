@@ -40,8 +40,8 @@ pub const STACK_GUARD: u64 = IPC_BUFFER + PAGE_SIZE;
 pub const STACK_BASE: u64 = STACK_GUARD + PAGE_SIZE;
 /// Largest stack of a first thread, in bytes: up to where programs are linked, less an unmapped page.
 pub const STACK_MAX: u64 = super::layout::PROGRAM_BASE - PAGE_SIZE - STACK_BASE;
-/// Offset of the [`ControlBlock`] in the page of the IPC buffer, behind the handle slots: the kernel never writes there.
-pub const CONTROL_OFFSET: u64 = 4064;
+/// Offset of the [`ControlBlock`] in the page of the IPC buffer: its end, behind the handle slots. The kernel never writes there.
+pub const CONTROL_OFFSET: u64 = PAGE_SIZE - size_of::<ControlBlock>() as u64;
 
 /// What FS base points at, in every thread.
 #[derive(
@@ -53,21 +53,15 @@ pub struct ControlBlock {
     pub this: u64,
     /// Address of the thread's IPC buffer.
     pub buffer: u64,
-    /// Lowest address of the thread's stack.
-    pub stack_base: u64,
-    /// First address above it.
-    pub stack_top: u64,
 }
 
 impl ControlBlock {
     /// That of a thread whose IPC buffer is at `buffer`.
     #[must_use]
-    pub const fn new(buffer: u64, stack_base: u64, stack_bytes: u64) -> Self {
+    pub const fn new(buffer: u64) -> Self {
         Self {
             this: buffer + CONTROL_OFFSET,
             buffer,
-            stack_base,
-            stack_top: stack_base + stack_bytes,
         }
     }
 }
@@ -289,8 +283,7 @@ impl<'a> Reader<'a> {
 }
 
 const _: () = assert!(
-    CONTROL_OFFSET as usize == super::message::HANDLES_OFFSET + 8 * super::message::HANDLES_MAX
-        && CONTROL_OFFSET as usize + size_of::<ControlBlock>() == PAGE_SIZE as usize
+    CONTROL_OFFSET as usize >= super::message::HANDLES_OFFSET + 8 * super::message::HANDLES_MAX
 );
 
 #[cfg(test)]

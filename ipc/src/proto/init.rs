@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Text, TooLong};
 use crate::abi;
-use crate::abi::exit::{BACKTRACE_MAX, BacktraceEnd, ExitReason, FaultKind};
+use crate::abi::exit::{
+    BACKTRACE_MAX, BacktraceEnd, ExitReason, FAULT_FETCH, FAULT_PRESENT, FAULT_WRITE, FaultKind,
+};
 use crate::abi::layout::NAME_MAX;
 use crate::abi::startup::{STACK_BASE, STACK_GUARD};
 
@@ -225,9 +227,8 @@ impl core::fmt::Display for Crash {
 
 impl Crash {
     fn page_fault(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        // Intel SDM volume 3A, 4.7: bit 0 present, bit 1 write, bit 4 instruction fetch.
-        let bit = |number: u32| self.error_code >> number & 1 == 1;
-        let (present, write, fetch) = (bit(0), bit(1), bit(4));
+        let [present, write, fetch] =
+            [FAULT_PRESENT, FAULT_WRITE, FAULT_FETCH].map(|bit| self.error_code & bit != 0);
         let access = if write { "write" } else { "read" };
         // Only the first thread's guard page is at a known place. Nothing else is there, and what misses it by more is not told
         // from any other wrong address.

@@ -227,7 +227,7 @@ impl<M: Machine> Loader<'_, M> {
         let read_write = Rights::READ | Rights::WRITE;
         let stack_bytes = u64::from(request.program.stack_kib) * 1024;
         self.memory(STACK_BASE, stack_bytes / PAGE_SIZE, read_write, 0, &[])?;
-        let control = ControlBlock::new(IPC_BUFFER, STACK_BASE, stack_bytes);
+        let control = ControlBlock::new(IPC_BUFFER);
         let buffer = self.memory(
             IPC_BUFFER,
             1,
@@ -237,7 +237,7 @@ impl<M: Machine> Loader<'_, M> {
         )?;
         let first = FirstThread {
             entry: request.image.entry,
-            stack: control.stack_top,
+            stack: STACK_BASE + stack_bytes,
             argument: STARTUP_PAGE,
             control,
             priority: request.program.priority,

@@ -23,7 +23,7 @@ pub enum Pages<'a, H> {
 pub struct FirstThread {
     /// RIP.
     pub entry: u64,
-    /// RSP; the control block says the same.
+    /// RSP.
     pub stack: u64,
     /// RDI: address of the startup page.
     pub argument: u64,

@@ -51,7 +51,7 @@ fn write_crash(f: &mut fmt::Formatter<'_>, crash: &Crash) -> fmt::Result {
 mod tests {
     use super::*;
     use ipc::abi::exit::{BACKTRACE_MAX, CrashReport, FaultKind};
-    use ipc::abi::layout::USER_END;
+    use ipc::abi::layout::{LOG_LINE_MAX, USER_END};
     use ipc::proto::init::Name;
 
     fn line(ending: Ending, kind: u64) -> String {
@@ -109,8 +109,7 @@ mod tests {
 
     #[test]
     fn the_longest_fits_two_lines_of_the_log() {
-        // A line of the log has 256 bytes (`kcore::log`).
-        const LINE_MAX: usize = 256 - "[99999.999999] init: \n".len();
+        const LINE_MAX: usize = LOG_LINE_MAX - "[99999.999999] init: \n".len();
         let frames = core::array::from_fn(|index| USER_END - index as u64);
         let text = faulted("anameofsixteenby", u32::MAX, frames);
         let lines: Vec<&str> = text.lines().collect();
