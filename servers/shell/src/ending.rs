@@ -79,11 +79,28 @@ fn room(before: &str, after: &str) -> usize {
         .max(PLACE_COLUMNS)
 }
 
-/// Whether a function is one that a panic goes through on its way to the breakpoint: where it was is behind them.
+/// Beginnings of the names of functions that a panic goes through on its way to the breakpoint: those that only report it, which
+/// the library keeps apart from those that find out.
+const REPORTERS: [&str; 11] = [
+    "__rustc::",
+    "core::cell::panic_already_",
+    "core::option::expect_failed",
+    "core::option::unwrap_failed",
+    "core::panicking::",
+    "core::result::unwrap_failed",
+    "core::slice::index::slice_index_fail",
+    "core::str::slice_error_fail",
+    "alloc::alloc::handle_alloc_error",
+    "alloc::raw_vec::capacity_overflow",
+    "alloc::raw_vec::handle_error",
+];
+
+/// Whether a place, with its image before it, is in one of them.
 fn reports_panics(place: &str) -> bool {
-    ["`__rustc::", "`core::panicking::"]
+    let function = place.split_once('`').map_or("", |(_, function)| function);
+    REPORTERS
         .iter()
-        .any(|function| place.contains(function))
+        .any(|reporter| function.starts_with(reporter))
 }
 
 fn place(report: &ExitReport, address: u64, is_return: bool, system: &mut dyn System) -> String {

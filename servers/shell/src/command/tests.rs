@@ -359,14 +359,15 @@ fn a_backtrace_that_is_not_whole_says_so() {
 fn a_panic_is_where_the_program_was_and_not_where_it_said_so() {
     let mut bench = Bench::default();
     let mut crash = crash(FaultKind::Breakpoint, 0, 0);
-    crash.frames = 4;
-    crash.backtrace[..4].copy_from_slice(&[0x40_1012, 0x40_2000, 0x40_3000, 0x40_4000]);
+    crash.frames = 5;
+    crash.backtrace[..5].copy_from_slice(&[0x40_1012, 0x40_2000, 0x40_2800, 0x40_3000, 0x40_4000]);
     bench.system.end(7, "crash", Ending::Faulted, 0);
     bench.system.ended.get_mut(&7).unwrap().crash = Some(crash);
     bench.system.names.extend(
         [
             (0x40_1012, "crash`__rustc::rust_begin_unwind+0xe2"),
             (0x40_1fff, "crash`core::panicking::panic_fmt+0x2c"),
+            (0x40_27ff, "crash`core::option::unwrap_failed+0x13"),
             (0x40_2fff, "crash`deep+0xea"),
             (0x40_3fff, "crash`main+0x61"),
         ]
