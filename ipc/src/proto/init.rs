@@ -95,6 +95,8 @@ pub enum InitError {
     Refused,
     /// The kernel refused; the number is that of an [`abi::Error`].
     Kernel(u8),
+    /// The program's file is not what was put into the boot archive.
+    Damaged,
 }
 
 impl core::fmt::Display for InitError {
@@ -116,6 +118,7 @@ impl core::fmt::Display for InitError {
                 Some(error) => error.text(),
                 None => "refused by the kernel",
             },
+            Self::Damaged => "its file is damaged",
         })
     }
 }
@@ -533,6 +536,7 @@ mod tests {
             assert_eq!(bytes(error), [number as u8]);
         }
         assert_eq!(bytes(&InitError::Kernel(3)), [12, 3]);
+        assert_eq!(bytes(&InitError::Damaged), [13]);
         assert_eq!(InitError::Kernel(30).to_string(), "timed out");
     }
 }

@@ -101,6 +101,8 @@ pub enum OnDeath {
     Leave,
     /// Says so and ends the system: nothing works without it.
     Halt,
+    /// As [`Self::Restart`], but where that would be given up, as [`Self::Halt`].
+    RestartOrHalt,
 }
 
 /// Something a program may do to the whole system.

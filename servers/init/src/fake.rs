@@ -7,7 +7,6 @@ use std::rc::Rc;
 
 use ipc::abi::exit::{CrashReport, ExitReason, ProcessStatus};
 use ipc::abi::{Error, Handle, Rights};
-use ipc::proto::init::ExitReport;
 use ipc::proto::system::{OnDeath, Program, Start, SystemConfig};
 
 use crate::machine::{FirstThread, Machine, Pages};
@@ -166,8 +165,8 @@ pub struct Ledger {
     pub flushed: usize,
     /// Signals to subscribers.
     pub signals: usize,
-    /// Name of the program whose death ended the system.
-    pub halted: Option<String>,
+    /// Whether init ended the system.
+    pub halted: bool,
     /// A process that ends while an endpoint is flushed.
     pub ends_at_flush: Option<u32>,
     /// Time, in nanoseconds.
@@ -453,7 +452,7 @@ impl Machine for FakeMachine {
     fn log(&mut self, line: fmt::Arguments<'_>) {
         self.0.borrow_mut().log.push(line.to_string());
     }
-    fn halt(&mut self, report: &ExitReport) {
-        self.0.borrow_mut().halted = Some(report.name.as_str().into());
+    fn halt(&mut self) {
+        self.0.borrow_mut().halted = true;
     }
 }

@@ -4,6 +4,7 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt;
 
 use ipc::abi::layout::PAGE_SIZE;
 use ipc::abi::startup::{
@@ -51,12 +52,26 @@ pub struct Launched<M: Machine> {
 pub enum LaunchError {
     /// There is no such file.
     NoImage,
+    /// The bytes of the file do not add up to the sum in the boot archive.
+    Damaged,
     /// The file is not one that can be loaded.
     Image(ImageError),
     /// Arguments and handles do not fit the startup page.
     StartupTooLarge,
     /// The kernel refused.
     Kernel(Error),
+}
+
+impl fmt::Display for LaunchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoImage => f.write_str("its file is not in bootfs"),
+            Self::Damaged => f.write_str("its file in bootfs is damaged"),
+            Self::Image(error) => write!(f, "its file in bootfs cannot be loaded ({error:?})"),
+            Self::StartupTooLarge => f.write_str("its handles do not fit the startup page"),
+            Self::Kernel(error) => f.write_str(error.text()),
+        }
+    }
 }
 
 impl From<Error> for LaunchError {
@@ -188,10 +203,13 @@ impl<M: Machine> Loader<'_, M> {
             // Whoever gives a handle must be allowed to.
             let ours = rights | Rights::TRANSFER;
             let handle = match grant.what {
-                // A server that init gave up on cannot be called: the program finds no handle, and can say so.
                 What::Call(name) => match endpoint(name) {
                     Some(endpoint) => machine.mint(endpoint, pid.into())?,
-                    None => continue,
+                    // A server that init gave up on: this endpoint dies here, and every call to it fails at once.
+                    None => {
+                        let dead = machine.create_endpoint()?;
+                        machine.mint(&dead, pid.into())?
+                    }
                 },
                 What::Serve(name) => match endpoint(name) {
                     Some(endpoint) => machine.duplicate(endpoint, ours)?,

@@ -7,7 +7,6 @@ use core::fmt;
 use ipc::abi::exit::ProcessStatus;
 use ipc::abi::startup::ControlBlock;
 use ipc::abi::{Error, Handle, Rights};
-use ipc::proto::init::ExitReport;
 
 /// What pages are mapped from.
 #[derive(Clone, Copy, Debug)]
@@ -202,6 +201,6 @@ pub trait Machine {
     /// Writes a line to the kernel log.
     fn log(&mut self, line: fmt::Arguments<'_>);
 
-    /// Ends the system, because nothing works without what just ended. On the machine it does not return.
-    fn halt(&mut self, report: &ExitReport);
+    /// Ends the system. On the machine it does not return.
+    fn halt(&mut self);
 }

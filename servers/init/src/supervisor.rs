@@ -4,7 +4,7 @@
 //! The kernel fails the calls that it was serving. Those that still wait at its endpoints are failed here, at once. What
 //! happens to the endpoints then is the entry's choice: with `restart` init keeps them open, and a call made before the
 //! next instance runs waits for it, a second at most; with `leave`, or when init gives up, they die, and every call
-//! fails at once.
+//! fails at once. With `halt` or `restart-or-halt` the system ends then.
 
 use alloc::collections::VecDeque;
 use alloc::string::{String, ToString};
@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 
 use ipc::abi::exit::ProcessStatus;
 use ipc::abi::{Error, NEVER};
-use ipc::bootfs::{Bootfs, PROGRAMS};
+use ipc::bootfs::{Bootfs, FILES_MAX, File, PROGRAMS};
 use ipc::proto::init::{Ending, ExitReport, Happening, InitError, Name, RUNNING_MAX, Wait};
 use ipc::proto::system::{DEFAULT, INIT, OnDeath, Program, Start, SystemConfig};
 use ipc::proto::{Parked, Responder, Text};
@@ -64,6 +64,8 @@ pub struct Supervisor<'a, M: Machine, P: Responder<Handle = M::Handle>> {
     /// init's own process id.
     pub(crate) own: u32,
     archive: Bootfs<'a>,
+    /// Numbers of the images that were found whole.
+    whole: Vec<u32>,
     config: SystemConfig,
     endpoints: Vec<Endpoint<M::Handle>>,
     pub(crate) running: Vec<Running<M, P>>,
@@ -94,6 +96,7 @@ impl<'a, M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'a, M, P> {
             machine,
             own,
             archive,
+            whole: Vec::with_capacity(FILES_MAX),
             backoffs: alloc::vec![Backoff::default(); config.programs.len()],
             config,
             endpoints,
@@ -213,6 +216,7 @@ impl<'a, M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'a, M, P> {
             program.image.clone()
         };
         let (file, image_number) = self.file(&path).ok_or(LaunchError::NoImage)?;
+        self.verify(&file, image_number)?;
         let image = Image::read(file.data).map_err(LaunchError::Image)?;
         self.reopen(&program)?;
         let request = Request {
@@ -268,14 +272,23 @@ impl<'a, M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'a, M, P> {
     }
 
     /// A file of the archive, and its number as an image: its place among the files, from 1. The kernel's image is 0.
-    fn file(&self, name: &str) -> Option<(ipc::bootfs::File<'a>, u32)> {
+    fn file(&self, name: &str) -> Option<(File<'a>, u32)> {
         self.archive
             .files()
             .zip(1..)
             .find(|(file, _)| file.name == name)
     }
 
-    /// Starts a server by itself; what cannot be started counts as one that died at once.
+    /// Checks the content of an image before its first start: nobody writes to the archive, so that once is enough.
+    fn verify(&mut self, file: &File<'_>, number: u32) -> Result<(), LaunchError> {
+        if !self.whole.contains(&number) {
+            file.verify().map_err(|_| LaunchError::Damaged)?;
+            self.whole.push(number);
+        }
+        Ok(())
+    }
+
+    /// Starts a server by itself. What the kernel refuses counts as one that died at once; a file does not get better.
     fn start_server(&mut self, index: usize) {
         let name: String = match self.config.programs.get(index) {
             Some(program) => program.name.clone(),
@@ -292,15 +305,12 @@ impl<'a, M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'a, M, P> {
             Err(error) => error,
         };
         self.machine
-            .log(format_args!("{name} cannot be started: {error:?}"));
-        let report = ExitReport {
-            pid: 0,
-            name: Text::cut(&name),
-            ending: Ending::Killed,
-            code: 0,
-            crash: None,
+            .log(format_args!("{name} cannot be started: {error}"));
+        let delay = match error {
+            LaunchError::Kernel(_) => self.restart_delay(index, 0),
+            _ => None,
         };
-        self.succeed(index, 0, &report);
+        self.succeed(index, delay);
     }
 
     /// Takes leave of the processes that ended. Whether it has to look again.
@@ -329,7 +339,9 @@ impl<'a, M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'a, M, P> {
             code: report.code,
         };
         self.tell(report.pid, happening);
-        let again = self.succeed(dead.program, ran, &report);
+        self.log_end(dead.program, &report);
+        let delay = self.restart_delay(dead.program, ran);
+        let again = self.succeed(dead.program, delay);
         if self.ended.len() == ENDED_MAX {
             self.ended.pop_front();
         }
@@ -337,29 +349,49 @@ impl<'a, M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'a, M, P> {
         again
     }
 
-    /// Does what a program's entry says for its death. Whether the death of another was heard of meanwhile.
-    fn succeed(&mut self, index: usize, ran: u64, report: &ExitReport) -> bool {
-        let Some(program) = self.config.programs.get(index) else {
-            return false;
-        };
-        let delay = match program.on_death {
-            OnDeath::Restart => self
-                .backoffs
-                .get_mut(index)
-                .and_then(|backoff| backoff.died(ran)),
-            OnDeath::Leave => None,
-            OnDeath::Halt => {
-                self.machine.halt(report);
-                None
-            }
-        };
-        let name = &report.name;
-        let gives_up = program.on_death == OnDeath::Restart && delay.is_none();
-        let is_server = program.on_death == OnDeath::Restart || !program.serves.is_empty();
-        if is_server || report.ending == Ending::Faulted {
+    /// Writes to the log how a process ended, if somebody may miss it or look for the reason.
+    fn log_end(&mut self, index: usize, report: &ExitReport) {
+        let is_missed =
+            |program: &Program| program.on_death != OnDeath::Leave || !program.serves.is_empty();
+        let missed = self.config.programs.get(index).is_some_and(is_missed);
+        if missed || report.ending == Ending::Faulted {
             for line in Obituary(report).to_string().lines() {
                 self.machine.log(format_args!("{line}"));
             }
+        }
+    }
+
+    /// How long to wait before a program that ran so long is started again; `None`: it is not.
+    fn restart_delay(&mut self, index: usize, ran: u64) -> Option<u64> {
+        let program = self.config.programs.get(index)?;
+        match program.on_death {
+            OnDeath::Restart | OnDeath::RestartOrHalt => {}
+            OnDeath::Leave | OnDeath::Halt => return None,
+        }
+        let delay = self.backoffs.get_mut(index)?.died(ran);
+        if delay.is_none() {
+            let name = &program.name;
+            self.machine
+                .log(format_args!("{name} dies each time; not started again"));
+        }
+        delay
+    }
+
+    /// Does what a program's entry says for its death: it is started again after this delay, if there is one. Whether the
+    /// death of another was heard of meanwhile.
+    fn succeed(&mut self, index: usize, delay: Option<u64>) -> bool {
+        let Some(program) = self.config.programs.get(index) else {
+            return false;
+        };
+        let halts = match program.on_death {
+            OnDeath::Halt | OnDeath::RestartOrHalt => delay.is_none(),
+            OnDeath::Restart | OnDeath::Leave => false,
+        };
+        if halts {
+            let name = &program.name;
+            self.machine
+                .log(format_args!("nothing works without {name}"));
+            self.machine.halt();
         }
         let mut again = false;
         for endpoint in &mut self.endpoints {
@@ -372,15 +404,9 @@ impl<'a, M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'a, M, P> {
                 }
             }
         }
-        match delay {
-            Some(delay) => {
-                let at = self.machine.now().saturating_add(delay);
-                self.due.push(Due { program: index, at });
-            }
-            None if gives_up => self
-                .machine
-                .log(format_args!("{name} dies each time; not started again")),
-            None => {}
+        if let Some(delay) = delay {
+            let at = self.machine.now().saturating_add(delay);
+            self.due.push(Due { program: index, at });
         }
         again
     }
@@ -426,6 +452,7 @@ fn report<M: Machine, P: Responder>(
 fn refusal(error: LaunchError) -> InitError {
     match error {
         LaunchError::NoImage => InitError::NoSuchProgram,
+        LaunchError::Damaged => InitError::Damaged,
         LaunchError::Image(_) => InitError::BadImage,
         LaunchError::StartupTooLarge => InitError::ArgsTooLong,
         LaunchError::Kernel(error) => kernel_refusal(error),

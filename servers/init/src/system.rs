@@ -10,12 +10,12 @@ use ipc::abi::startup::names;
 use ipc::abi::{Error, Handle, NOW, Rights};
 use ipc::bootfs::{Bootfs, SYSTEM};
 use ipc::proto::Message;
-use ipc::proto::init::{ExitReport, dispatch};
+use ipc::proto::init::dispatch;
 use ipc::proto::system::INIT;
 use sysroot::process::{self, Process};
 use sysroot::{
-    Event, Mapping, OwnedHandle, Port, handle, mapping, port, println, record, startup, syscall,
-    time,
+    Event, ExitCode, Mapping, OwnedHandle, Port, handle, mapping, port, println, record, startup,
+    syscall, time,
 };
 
 /// Bit of init's notification that a process's end sets.
@@ -251,8 +251,8 @@ impl Machine for Kernel {
         println!("{line}");
     }
 
-    fn halt(&mut self, report: &ExitReport) {
+    fn halt(&mut self) {
         // The kernel ends the system, not in peace, when init does.
-        panic!("{} has ended ({:?})", report.name, report.ending);
+        sysroot::exit(ExitCode::FAILURE)
     }
 }

@@ -10,6 +10,7 @@ use ipc::bootfs::Bootfs;
 use ipc::proto::init::{
     Args, Client, Ending, Event, ExitReport, Happening, InitError, Name, Spawn, dispatch,
 };
+use ipc::proto::system::OnDeath;
 use ipc::proto::{CallError, Disposition, Message, Responder, Transport};
 
 use crate::Supervisor;
@@ -119,9 +120,14 @@ fn image() -> Vec<u8> {
 fn booted(test: impl FnOnce(&mut Bench<'_>, &Shared)) {
     let files = ["bin/init", "bin/console", "bin/shell", "bin/spin"].map(|name| (name, image()));
     let bytes = archive(&[files.as_slice(), &[("bin/broken", vec![1; 64])]].concat());
+    on(&bytes, test);
+}
+
+/// Runs a test on a system that has booted from this archive.
+fn on(bytes: &[u8], test: impl FnOnce(&mut Bench<'_>, &Shared)) {
     let machine = FakeMachine::new();
     let ledger = Rc::clone(&machine.0);
-    let archive = Bootfs::parse(&bytes).unwrap();
+    let archive = Bootfs::parse(bytes).unwrap();
     let init = Supervisor::new(machine, archive, config()).unwrap();
     let mut bench = Bench {
         init,
@@ -429,8 +435,110 @@ fn the_death_of_a_program_without_which_nothing_works_ends_the_system() {
     booted(|bench, ledger| {
         ledger.borrow_mut().end(3, ExitReason::Exited, 0);
         bench.poll();
-        assert_eq!(ledger.borrow().halted.as_deref(), Some("shell"));
+        assert!(ledger.borrow().halted);
+        let log = ledger.borrow().log.clone();
+        assert_eq!(
+            log,
+            [
+                "shell (pid 3) ended with code 0",
+                "nothing works without shell"
+            ]
+        );
     });
+}
+
+/// An archive of these programs, with a bit of the last byte of one of them changed.
+fn damaged(names: &[&str], name: &str) -> Vec<u8> {
+    let files: Vec<_> = names.iter().map(|&name| (name, image())).collect();
+    let mut bytes = archive(&files);
+    let file = Bootfs::parse(&bytes).unwrap().find(name).unwrap();
+    let last = file.offset + file.data.len() - 1;
+    bytes[last] ^= 1;
+    bytes
+}
+
+#[test]
+fn a_damaged_program_is_refused() {
+    let names = ["bin/init", "bin/console", "bin/shell", "bin/spin"];
+    on(&damaged(&names, "bin/spin"), |bench, ledger| {
+        let refused = Err(CallError::Service(InitError::Damaged));
+        assert_eq!(bench.spawn("spin", false), refused);
+        assert_eq!(bench.spawn("spin", false), refused);
+        assert_eq!(bench.names(), ["init", "console", "shell"]);
+        assert!(!ledger.borrow().halted);
+    });
+}
+
+#[test]
+fn a_server_whose_file_is_damaged_is_not_tried_again() {
+    let names = ["bin/init", "bin/console", "bin/shell"];
+    on(&damaged(&names, "bin/console"), |bench, ledger| {
+        let log = ledger.borrow().log.clone();
+        assert_eq!(
+            log,
+            ["console cannot be started: its file in bootfs is damaged"]
+        );
+        assert_eq!(bench.init.deadline(), ipc::abi::NEVER);
+        assert!(
+            bench.init.endpoint("console").is_none(),
+            "its callers fail at once"
+        );
+        assert_eq!(bench.names(), ["init", "shell"]);
+        let mut ledger = ledger.borrow_mut();
+        let page = StartupPage::read(&ledger.process(2).startup).unwrap();
+        assert!(
+            page.handle("console").is_some(),
+            "and have something to call"
+        );
+    });
+}
+
+#[test]
+fn a_program_without_which_nothing_works_ends_the_system_if_its_file_is_damaged_or_missing() {
+    let names = ["bin/init", "bin/console", "bin/shell"];
+    for (bytes, why) in [
+        (damaged(&names, "bin/shell"), "in bootfs is damaged"),
+        (damaged(&names[..2], "bin/init"), "is not in bootfs"),
+    ] {
+        on(&bytes, |_, ledger| {
+            let told = [
+                format!("shell cannot be started: its file {why}"),
+                "nothing works without shell".into(),
+            ];
+            assert_eq!(ledger.borrow().log, told);
+            assert!(ledger.borrow().halted);
+        });
+    }
+}
+
+#[test]
+fn a_program_without_which_nothing_works_may_be_started_again_before_that() {
+    let bytes = archive(&["bin/init", "bin/console", "bin/shell"].map(|name| (name, image())));
+    let machine = FakeMachine::new();
+    let ledger = Rc::clone(&machine.0);
+    let mut config = config();
+    config.programs[2].on_death = OnDeath::RestartOrHalt;
+    let archive = Bootfs::parse(&bytes).unwrap();
+    let init = Supervisor::new(machine, archive, config).unwrap();
+    let mut bench = Bench {
+        init,
+        desk: Desk::default(),
+        badge: 3,
+    };
+    bench.init.boot();
+    for _ in 0..restart::ATTEMPTS {
+        let pid = ledger.borrow().processes.len() as u32;
+        ledger.borrow_mut().end(pid, ExitReason::Faulted, 0);
+        bench.poll();
+        assert!(!ledger.borrow().halted);
+        ledger.borrow_mut().now = bench.init.deadline();
+        bench.poll();
+        assert_eq!(bench.names(), ["init", "console", "shell"]);
+    }
+    let pid = ledger.borrow().processes.len() as u32;
+    ledger.borrow_mut().end(pid, ExitReason::Faulted, 0);
+    bench.poll();
+    assert!(ledger.borrow().halted);
 }
 
 #[test]

@@ -76,7 +76,9 @@ fn boot(image: &Image, options: BootOptions) -> Verdict {
         }
         Err(GuestError::Ended { .. }) => {
             guest.expect_exit(debug_exit(PANIC))?;
-            features::is_told(&guest.transcript(), &["bootfs"])
+            let said = guest.transcript();
+            features::is_told(&said, &["bootfs"])
+                .or_else(|_| refusals::init_tells(&said, &["console", "shell"]))
         }
         Err(error) => Err(error.into()),
     }

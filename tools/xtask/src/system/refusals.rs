@@ -8,9 +8,11 @@ use ipc::bootfs::{Bootfs, SYSTEM, checksum};
 
 use crate::build::Image;
 use crate::cli::BootOptions;
+use crate::qemu::{POWER_OFF, debug_exit};
 use crate::test::{Case, Context, Verdict};
 
 use super::features::{fails, refuses};
+use super::guest::Guest;
 
 /// The tests.
 pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
@@ -32,6 +34,21 @@ pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
         Case::new("a_damaged_configuration_is_told", || {
             damaged(context, "system", |bytes| damage(bytes, "system"))
         }),
+        Case::new(
+            "a_damaged_program_without_which_nothing_works_is_told",
+            || {
+                for program in ["console", "shell"] {
+                    let file = format!("bin/{program}");
+                    let image = changed(context, program, |bytes| damage(bytes, &file))?;
+                    init_tells(&fails(&image, BootOptions::default())?, &[program])?;
+                }
+                Ok(())
+            },
+        ),
+        Case::new(
+            "a_damaged_program_is_missed_by_those_who_ask_for_it",
+            || without_some(context),
+        ),
         Case::new("the_end_of_init_is_told_with_what_it_said", || {
             let image = changed(context, "unreadable", unreadable)?;
             let said = fails(&image, BootOptions::default())?;
@@ -48,6 +65,49 @@ pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
             Ok(())
         }),
     ]
+}
+
+/// Fails unless a machine said that the file of one of these programs is damaged or missing, and that init ended for that.
+///
+/// # Errors
+/// What it said instead.
+pub fn init_tells(said: &str, programs: &[&str]) -> Verdict {
+    let is_told = programs.iter().any(|program| {
+        said.contains(&format!("init: {program} cannot be started: its file "))
+            && said.contains(&format!("init: nothing works without {program}\n"))
+    });
+    ensure!(
+        is_told && said.contains("panic: init has ended"),
+        "init did not say which of {programs:?} cannot be started, but:\n{said}"
+    );
+    Ok(())
+}
+
+/// A system without profd and without one program: the rest works.
+fn without_some(context: &Context<'_>) -> Verdict {
+    let image = changed(context, "profd", |bytes| {
+        damage(&damage(bytes, "bin/profd")?, "bin/spin")
+    })?;
+    let mut guest = Guest::boot(&image, BootOptions::default())?;
+    guest.prompt()?;
+    for (line, answer) in [
+        ("run spin", "run: `spin`: its file is damaged\n"),
+        ("run profd", "run: `profd`: its file is damaged\n"),
+        (
+            "dmesg 9 init",
+            "profd cannot be started: its file in bootfs is damaged",
+        ),
+        ("profile 10", "profile: "),
+        ("run sleep 1", ""),
+    ] {
+        let said = guest.run(line)?;
+        ensure!(
+            said.contains(answer),
+            "`{line}` printed no {answer:?}, but:\n{said}"
+        );
+    }
+    guest.send(b"poweroff\n")?;
+    Ok(guest.expect_exit(debug_exit(POWER_OFF))?)
 }
 
 /// Boots with a changed archive, or none; one line must name it.
