@@ -79,19 +79,24 @@ impl<H: Hardware> Kernel<H> {
         Ok(hold)
     }
 
-    /// Puts a grant, already counted, into a process's table. On error the caller still has it.
+    /// Puts a grant, already counted, into a process's table. On error the caller still has it, and undoes what it made. That is work, so
+    /// the call is not made again for it: what it waited for would be its own doing. A call that makes something sees first to the
+    /// room for it.
     pub(crate) fn insert(
         &self,
         cpu: &CpuState,
         process: &Process,
         grant: Grant,
-    ) -> Result<Handle, Stop> {
-        self.make_room(cpu, process, 1)?;
+    ) -> Result<Handle, Error> {
+        self.grow(cpu, process, 1)?;
         let mut table = process.handles.lock(&cpu.token);
-        Ok(table.insert(&self.pools.chunks, grant)?)
+        table.insert(&self.pools.chunks, grant)
     }
 
     /// Sees to it that a table has room for a few more handles.
+    ///
+    /// # Errors
+    /// `LimitReached`, `OutOfMemory`, `PeerDied`; `Restart` while there is work, which may free a chunk.
     pub(crate) fn make_room(
         &self,
         cpu: &CpuState,
@@ -100,6 +105,14 @@ impl<H: Hardware> Kernel<H> {
     ) -> Result<(), Stop> {
         // Looked at first, as in `take_slot`.
         let busy = self.work.is_busy();
+        self.grow(cpu, process, handles)
+            .map_err(|error| match error {
+                Error::OutOfMemory if busy => Stop::Restart,
+                error => error.into(),
+            })
+    }
+
+    fn grow(&self, cpu: &CpuState, process: &Process, handles: u32) -> Result<(), Error> {
         let mut table = process.handles.lock(&cpu.token);
         debug_assert!(
             handles as usize <= CHUNK_ENTRIES,
@@ -109,15 +122,11 @@ impl<H: Hardware> Kernel<H> {
             return Ok(());
         }
         if !process.count(Counted::Chunks, self.limit(Counted::Chunks)) {
-            return Err(Error::LimitReached.into());
+            return Err(Error::LimitReached);
         }
-        table.grow(&cpu.token, &self.pools.chunks).map_err(|error| {
-            process.uncount(Counted::Chunks);
-            match error {
-                Error::OutOfMemory if busy => Stop::Restart,
-                error => error.into(),
-            }
-        })
+        table
+            .grow(&cpu.token, &self.pools.chunks)
+            .inspect_err(|_| process.uncount(Counted::Chunks))
     }
 
     /// Counts one more handle, or hold, of an object. The caller has one already, or the lock of the table that has one, so that the

@@ -32,6 +32,7 @@ impl<H: Hardware> Kernel<H> {
         let Object::Notification(reference) = hold.object() else {
             return Err(Error::WrongType.into());
         };
+        self.make_room(cpu, caller.process, 1)?;
         let line = {
             let mut lines = self.lines.lock(&cpu.token);
             let line = match wired {
@@ -70,9 +71,9 @@ impl<H: Hardware> Kernel<H> {
                 };
                 Ok((handle, address, data))
             }
-            Err(stop) => {
+            Err(error) => {
                 self.release(cpu, &grant);
-                Err(stop)
+                Err(error.into())
             }
         }
     }
@@ -107,6 +108,7 @@ impl<H: Hardware> Kernel<H> {
             object: Object::Ports { first, count },
             rights,
         };
+        self.make_room(caller.cpu, caller.process, 1)?;
         Ok((self.insert(caller.cpu, caller.process, grant)?,))
     }
 

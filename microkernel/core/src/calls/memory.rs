@@ -58,7 +58,7 @@ impl<H: Hardware> Kernel<H> {
         caller: &Caller<'_>,
         memory: Ref<Memory>,
         rights: Rights,
-    ) -> Result<Handle, Stop> {
+    ) -> Result<Handle, Error> {
         let grant = Grant {
             object: Object::Memory(memory),
             rights,
@@ -86,6 +86,7 @@ impl<H: Hardware> Kernel<H> {
                 if pages > quota {
                     return Err(Error::QuotaExceeded.into());
                 }
+                self.make_room(caller.cpu, caller.process, 1)?;
                 let backing = if contiguous == 0 {
                     Backing::Paged(FrameList::new())
                 } else {
@@ -224,6 +225,7 @@ impl<H: Hardware> Kernel<H> {
         if !self.hw.is_device(Range { start: base, end }) {
             return Err(Error::BadArgument.into());
         }
+        self.make_room(caller.cpu, caller.process, 1)?;
         let first = PhysAddr(base).frame();
         let memory = self.new_memory(caller.cpu, caller.slot, Backing::Device(first), pages)?;
         Ok((self.hand_out(caller, memory, ALL)?,))
@@ -253,6 +255,7 @@ impl<H: Hardware> Kernel<H> {
                 }
             }
         };
+        self.make_room(caller.cpu, caller.process, 1)?;
         let counted = matches!(backing, Backing::Borrowed(..));
         let part = self.new_memory(caller.cpu, caller.slot, backing, pages)?;
         if counted {

@@ -53,6 +53,7 @@ impl<H: Hardware> Kernel<H> {
         if value == 0 || !given.contains(rights) {
             return Err(Error::BadArgument.into());
         }
+        self.make_room(caller.cpu, caller.process, 1)?;
         self.count(caller.process, Counted::Badges)?;
         let (badge, slot) = self
             .take_slot(caller.cpu, &self.pools.badges)
@@ -68,7 +69,7 @@ impl<H: Hardware> Kernel<H> {
         self.retain(caller.cpu, &grant);
         match self.insert(caller.cpu, caller.process, grant) {
             Ok(handle) => Ok((handle,)),
-            Err(stop) => {
+            Err(error) => {
                 // Nobody has seen the badge: it goes without telling.
                 self.free_badge(caller.cpu, badge);
                 self.release(
@@ -78,7 +79,7 @@ impl<H: Hardware> Kernel<H> {
                         rights,
                     },
                 );
-                Err(stop)
+                Err(error.into())
             }
         }
     }
@@ -108,6 +109,7 @@ impl<H: Hardware> Kernel<H> {
         rights: Rights,
     ) -> Result<(Handle,), Stop> {
         let (slot, _target) = self.target(caller, process, Rights::MANAGE)?;
+        self.make_room(caller.cpu, self.process(slot), 1)?;
         let had = {
             let mut handles = caller.process.handles.lock(&caller.cpu.token);
             handles
@@ -133,20 +135,21 @@ impl<H: Hardware> Kernel<H> {
                 }
                 Ok((there,))
             }
-            Err(stop) => {
+            Err(error) => {
                 if copied {
                     self.release(caller.cpu, &grant);
                 }
                 if !stays {
                     self.release(caller.cpu, &had);
                 }
-                Err(stop)
+                Err(error.into())
             }
         }
     }
 
     pub(super) fn endpoint_create(&self, caller: &Caller<'_>) -> Result<(Handle,), Stop> {
         let cpu = caller.cpu;
+        self.make_room(caller.cpu, caller.process, 1)?;
         self.count(caller.process, Counted::Endpoints)?;
         let (reference, endpoint) = self
             .take_slot(cpu, &self.pools.endpoints)
@@ -164,10 +167,12 @@ impl<H: Hardware> Kernel<H> {
         self.insert(cpu, caller.process, grant)
             .map(|handle| (handle,))
             .inspect_err(|_| self.release(cpu, &grant))
+            .map_err(Stop::from)
     }
 
     pub(super) fn notification_create(&self, caller: &Caller<'_>) -> Result<(Handle,), Stop> {
         let cpu = caller.cpu;
+        self.make_room(caller.cpu, caller.process, 1)?;
         self.count(caller.process, Counted::Notifications)?;
         let (reference, notification) = self
             .take_slot(cpu, &self.pools.notifications)
@@ -182,5 +187,6 @@ impl<H: Hardware> Kernel<H> {
         self.insert(cpu, caller.process, grant)
             .map(|handle| (handle,))
             .inspect_err(|_| self.release(cpu, &grant))
+            .map_err(Stop::from)
     }
 }

@@ -30,7 +30,6 @@ impl<H: Hardware> Kernel<H> {
         let Object::Notification(notified) = watcher.object() else {
             return Err(Error::WrongType.into());
         };
-        // First, for a process that is made and has to end again would be work of its own, for which the call would be made again.
         self.make_room(caller.cpu, caller.process, 1)?;
         let buffer = caller.thread.buffer();
         let name = [self.hw.read(buffer), self.hw.read(PhysAddr(buffer.0 + 8))];
@@ -51,14 +50,14 @@ impl<H: Hardware> Kernel<H> {
         self.retain(caller.cpu, &grant);
         match self.insert(caller.cpu, caller.process, grant) {
             Ok(handle) => Ok((handle,)),
-            Err(stop) => {
+            Err(error) => {
                 // Nobody has heard of it, and nobody hears of its end.
                 let watcher = process.life.lock(&caller.cpu.token).watcher.take();
                 if watcher.is_some() {
                     self.release(caller.cpu, &watched);
                 }
                 self.release(caller.cpu, &grant);
-                Err(stop)
+                Err(error.into())
             }
         }
     }

@@ -77,6 +77,7 @@ impl<H: Hardware> Kernel<H> {
         profiler: Handle,
     ) -> Result<(Handle, u64), Stop> {
         self.profiler_handle(caller, profiler)?;
+        self.make_room(caller.cpu, caller.process, 1)?;
         let rings = self.rings(caller)?;
         let grant = Grant {
             object: Object::Memory(rings),

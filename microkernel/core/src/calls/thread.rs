@@ -36,6 +36,7 @@ impl<H: Hardware> Kernel<H> {
         if !self.hw.is_ram(frame) {
             return Err(Error::BadArgument.into());
         }
+        self.make_room(caller.cpu, caller.process, 1)?;
         let priority = caller.thread.base_priority.load(Relaxed);
         self.memory(memory).refs.fetch_add(1, Relaxed);
         let start = Start {
@@ -54,13 +55,13 @@ impl<H: Hardware> Kernel<H> {
         };
         match self.insert(caller.cpu, caller.process, grant) {
             Ok(handle) => Ok((handle,)),
-            Err(stop) => {
+            Err(error) => {
                 let id = ThreadId(reference.index());
                 if self.thread(id).claim_held() {
                     self.unmake_thread(caller.cpu, id);
                 }
                 self.release(caller.cpu, &grant);
-                Err(stop)
+                Err(error.into())
             }
         }
     }

@@ -1,6 +1,8 @@
 //! Authority is a handle: no call does anything without the right one.
 
 use super::*;
+use crate::object::process::Counted;
+use crate::sim::build::CODE;
 use crate::sim::machine::LINES;
 use crate::sim::run::Entry;
 use ipc::abi::layout::INTERRUPTS;
@@ -253,6 +255,64 @@ fn ports_are_those_of_the_handle() {
         let create = [raw(sim.system), first, count];
         let refused = sim.issue(root, Syscall::ports_create, &create);
         assert_eq!(refused.error(), Error::BadArgument);
+    }
+    sim.tear_down();
+}
+
+/// What has no place in the caller's table is not made: to unmake it would be work, for which the call would be made again, for ever
+/// if it is its own.
+#[test]
+fn nothing_is_made_that_has_no_place() {
+    let mut sim = Sim::new(2);
+    let root = sim.root;
+    let thing = sim.make(root, Syscall::notification_create, &[]);
+    let endpoint = sim.make(root, Syscall::endpoint_create, &[]);
+    let memory = sim.make(root, Syscall::memory_create, &[0, 1, 0]);
+    let part = sim.make(root, Syscall::memory_create, &[0, 1, 1]);
+    let mint = u64::from(Rights::CALL.bits());
+    let creations = [
+        (Syscall::thread_create, vec![0, CODE, 0, 0, 0, raw(memory)]),
+        (
+            Syscall::process_create,
+            vec![raw(sim.system), 20, 0, raw(thing), 1],
+        ),
+        (Syscall::memory_create, vec![0, 20, 0]),
+        (Syscall::memory_part, vec![raw(part), 0, 1]),
+        (Syscall::memory_physical, vec![raw(sim.system), 1 << 40, 1]),
+        (Syscall::endpoint_create, vec![]),
+        (Syscall::notification_create, vec![]),
+        (Syscall::handle_mint, vec![raw(endpoint), 7, mint]),
+        (Syscall::handle_duplicate, vec![raw(thing), 0]),
+        (
+            Syscall::interrupt_create,
+            vec![raw(sim.system), 4, raw(thing), 1],
+        ),
+        (Syscall::ports_create, vec![raw(sim.system), 0x3f8, 8]),
+    ];
+    let taker = sim.program(20);
+    let process = sim.kernel.process_of(sim.thread(root));
+    while process.handles.lock(&sim.cpu(0).token).room() > 0 {
+        sim.make(root, Syscall::handle_duplicate, &[raw(thing), 0]);
+    }
+    // All others are taken, as by another program.
+    let taker = sim.kernel.process(taker.slot);
+    let token = &sim.cpu(0).token;
+    let chunks: Vec<_> = std::iter::from_fn(|| {
+        let taken = sim.kernel.pools.chunks.take(token)?.0;
+        taker.count(Counted::Chunks, u32::MAX).then_some(taken)
+    })
+    .collect();
+    for (what, arguments) in &creations {
+        for _ in 0..3 {
+            sim.step(root, *what, arguments);
+            assert!(!sim.restarts(root), "{what:?} waits for its own work");
+            assert_eq!(sim.outcome(root).error(), Error::OutOfMemory, "{what:?}");
+            assert!(!sim.kernel.work.is_busy(), "{what:?} was undone");
+        }
+    }
+    for chunk in chunks {
+        sim.kernel.pools.chunks.give(&sim.cpu(0).token, chunk);
+        taker.uncount(Counted::Chunks);
     }
     sim.tear_down();
 }
