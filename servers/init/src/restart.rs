@@ -7,6 +7,9 @@
 pub const FIRST_DELAY: u64 = 20_000_000;
 /// Restarts in a row until init gives up.
 pub const ATTEMPTS: u32 = 5;
+/// Delay, in nanoseconds, before a server is tried again for which there was no room. It did nothing wrong, so it is tried for ever: room
+/// comes back when programs end.
+pub const NO_ROOM_DELAY: u64 = 500_000_000;
 /// A server that ran so long, in nanoseconds, was well: its next death is counted as its first.
 pub const WELL: u64 = 10_000_000_000;
 

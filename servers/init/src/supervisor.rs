@@ -22,7 +22,7 @@ use crate::image::Image;
 use crate::launch::{self, Endpoint, LaunchError, Request};
 use crate::machine::Machine;
 use crate::obituary::Obituary;
-use crate::restart::Backoff;
+use crate::restart::{Backoff, NO_ROOM_DELAY};
 
 /// Most calls of `wait` that are parked at once.
 pub const WAITERS_MAX: usize = 128;
@@ -307,6 +307,9 @@ impl<'a, M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'a, M, P> {
         self.machine
             .log(format_args!("{name} cannot be started: {error}"));
         let delay = match error {
+            LaunchError::Kernel(
+                Error::OutOfMemory | Error::QuotaExceeded | Error::LimitReached,
+            ) => Some(NO_ROOM_DELAY),
             LaunchError::Kernel(_) => self.restart_delay(index, 0),
             _ => None,
         };
