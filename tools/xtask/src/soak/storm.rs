@@ -92,8 +92,8 @@ impl Calm {
                 processes: session.processes()?,
                 memory: session.memory()?,
             };
-            let slots = calm.memory.pools["processes"];
-            if slots == calm.processes.len() as u64 && calm.memory.kib["waiting"] == 0 {
+            let slots = calm.memory.pool("processes")?;
+            if slots == calm.processes.len() as u64 && calm.memory.kib("waiting")? == 0 {
                 return Ok(calm);
             }
             ensure!(Instant::now() < deadline, "it never became calm: {calm:#?}");
@@ -113,11 +113,11 @@ impl Calm {
         ensure!(names(self) == names(before), "left over: {self:#?}");
         let (charged, was) = (self.charged_kib(), before.charged_kib());
         ensure!(
-            charged == self.memory.kib["processes"] && charged <= was + GROWTH_KIB,
+            charged == self.memory.kib("processes")? && charged <= was + GROWTH_KIB,
             "servers were charged with {was} KiB, and are now with {charged}: {self:#?}"
         );
         for part in ["kernel", "bootfs"] {
-            let (was, is) = (before.memory.kib[part], self.memory.kib[part]);
+            let (was, is) = (before.memory.kib(part)?, self.memory.kib(part)?);
             ensure!(was == is, "{part}: {was} KiB became {is}");
         }
         let fixed = |calm: &Self| {

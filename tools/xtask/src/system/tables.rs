@@ -19,9 +19,32 @@ pub struct Process {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Memory {
     /// Where the memory is, in KiB, by name; without `total`, which it adds up to.
-    pub kib: BTreeMap<String, u64>,
+    kib: BTreeMap<String, u64>,
     /// Slots in use, by pool.
     pub pools: BTreeMap<String, u64>,
+}
+
+impl Memory {
+    /// The KiB of a part.
+    ///
+    /// # Errors
+    /// If `mem` does not name it.
+    pub fn kib(&self, name: &str) -> Result<u64> {
+        named(&self.kib, name)
+    }
+
+    /// The slots in use of a pool.
+    ///
+    /// # Errors
+    /// If `mem` does not name it.
+    pub fn pool(&self, name: &str) -> Result<u64> {
+        named(&self.pools, name)
+    }
+}
+
+fn named(rows: &BTreeMap<String, u64>, name: &str) -> Result<u64> {
+    let number = rows.get(name).copied();
+    number.with_context(|| format!("`mem` has no row {name:?}: {rows:?}"))
 }
 
 /// Reads `ps`.
@@ -88,8 +111,10 @@ PID   NAME             STATE CPU        TIME      MEM
             format!("total {total} KiB\nfree 60 KiB\nwaiting 4 KiB\nmemory objects 3 of 9\n")
         };
         let read = memory(&text(64)).unwrap();
-        assert_eq!((read.kib["free"], read.kib["waiting"]), (60, 4));
-        assert_eq!(read.pools["memory objects"], 3);
+        assert_eq!(read.kib("free").unwrap(), 60);
+        assert_eq!(read.kib("waiting").unwrap(), 4);
+        assert_eq!(read.pool("memory objects").unwrap(), 3);
+        assert!(read.kib("memory objects").is_err() && read.pool("free").is_err());
         assert!(memory(&text(65)).is_err());
         assert!(memory("total\n").is_err());
     }
