@@ -110,6 +110,12 @@ impl Workspace {
         cargo
     }
 
+    /// Whether the toolchain in use is one of rustup's, which then names it to what it runs.
+    #[must_use]
+    pub fn has_rustup(&self) -> bool {
+        env::var_os("RUSTUP_TOOLCHAIN").is_some()
+    }
+
     /// Whether the bare target comes with the toolchain in use, so that its clippy can read core.
     #[must_use]
     pub fn bare_is_native(&self) -> bool {

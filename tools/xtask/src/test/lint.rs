@@ -1,11 +1,12 @@
 //! The suite `lint`: formatting and clippy, with every warning an error.
 //!
-//! Where the toolchain has no formatter or no clippy, a check is left out with a note. Clippy reads the bare target's core
-//! only if it belongs to the same compiler, so a private sysroot leaves that check out too.
+//! A toolchain of rustup's that has no formatter or no clippy fails the check, which says what to install. One of a
+//! distribution may have none to install: there the check is left out with a note. Clippy reads the bare target's core only
+//! if it belongs to the same compiler, so a private sysroot leaves that check out too.
 
 use std::process::{Command, Stdio};
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 
 use crate::build::PROGRAM_PACKAGES;
 
@@ -72,13 +73,45 @@ fn check(
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     if !probe.status()?.success() {
-        report
-            .notes
-            .push(format!("{name}: this toolchain has no cargo {tool}"));
+        missing(report, name, tool, context.workspace.has_rustup());
         return Ok(());
     }
     report
         .outcomes
         .push(Outcome::of(name, succeed(&mut command)));
     Ok(())
+}
+
+/// Reports a check whose tool the toolchain lacks.
+fn missing(report: &mut Report, name: &str, tool: &str, has_rustup: bool) {
+    let what = format!("this toolchain has no cargo {tool}");
+    if !has_rustup {
+        report.notes.push(format!("{name}: {what}"));
+        return;
+    }
+    let component = if tool == "fmt" { "rustfmt" } else { tool };
+    let why = anyhow!("{what}: rustup component add {component}");
+    report.outcomes.push(Outcome::of(name, Err(why)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_that_rustup_has_must_be_there() {
+        let mut report = Report::default();
+        missing(&mut report, "format", "fmt", true);
+        let why = report.outcomes[0].failure.as_deref();
+        assert!(why.is_some_and(|why| why.ends_with("rustup component add rustfmt")));
+        assert!(report.notes.is_empty());
+
+        let mut report = Report::default();
+        missing(&mut report, "clippy-host", "clippy", false);
+        assert!(report.outcomes.is_empty());
+        assert_eq!(
+            report.notes,
+            ["clippy-host: this toolchain has no cargo clippy"]
+        );
+    }
 }
