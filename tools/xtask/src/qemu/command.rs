@@ -26,6 +26,8 @@ pub enum Serial {
     Terminal,
     /// Stdin and stdout, byte for byte.
     Pipes,
+    /// As pipes, but QEMU takes up to 32 bytes of stdin before the guest does; Ctrl-A is QEMU's.
+    Buffered,
 }
 
 /// What becomes of QEMU when the machine is off.
@@ -60,6 +62,10 @@ pub struct Machine {
 }
 
 impl Machine {
+    /// Bytes that QEMU keeps at the end of memory, above the archive, for the ACPI tables (QEMU 7.2, `hw/i386/x86.c`:
+    /// `acpi_data_size` and the page that it begins in).
+    pub const ACPI_BYTES: u64 = 160 << 10;
+
     /// The command that boots an image; its standard streams are those of this process until changed.
     #[must_use]
     pub fn command(&self, image: &Image) -> Command {
@@ -90,8 +96,14 @@ impl Machine {
             Off::Stay => qemu.arg("-no-shutdown"),
         };
         qemu.args(match self.serial {
-            Serial::Terminal => ["-serial", "mon:stdio"],
-            Serial::Pipes => ["-serial", "stdio"],
+            Serial::Terminal => &["-serial", "mon:stdio"][..],
+            Serial::Pipes => &["-serial", "stdio"],
+            Serial::Buffered => &[
+                "-chardev",
+                "stdio,id=serial,mux=on",
+                "-serial",
+                "chardev:serial",
+            ],
         });
         qemu.arg("-netdev").arg(match self.network {
             Network::Closed => "user,id=net".to_owned(),

@@ -8,9 +8,9 @@ use ipc::abi::layout::PAGE_SIZE;
 
 use crate::build::{Image, elf};
 
-/// What QEMU keeps at the end of memory, above the archive, for the ACPI tables (QEMU 7.2, `hw/i386/x86.c`: `acpi_data_size`
-/// and the page that it begins in).
-const ACPI: u64 = 160 << 10;
+use super::command::Machine;
+
+const ACPI: u64 = Machine::ACPI_BYTES;
 const MIB: u64 = 1 << 20;
 
 /// Checks that a machine of so many MiB can be loaded with the image. How much the kernel needs to run, it says itself.

@@ -5,6 +5,7 @@ use std::fs;
 use anyhow::{Context as _, Result, ensure};
 
 use crate::cli::BootOptions;
+use crate::qemu::Machine;
 use crate::test::{Case, Context, Verdict};
 
 use super::features::{fails, is_told, refuses};
@@ -13,8 +14,6 @@ use super::session::Session;
 const MIB: u64 = 1 << 20;
 /// The kernel is loaded at 1 MiB and has about 300 KiB.
 const IN_THE_KERNEL: u64 = MIB + (150 << 10);
-/// What QEMU leaves free above the archive, for ACPI tables.
-const ABOVE: u64 = 160 << 10;
 /// Most KiB that the kernel may count beyond what it then takes.
 const SPARE_KIB: u64 = 128;
 
@@ -43,7 +42,7 @@ fn options(smp: u32, mem: u32) -> BootOptions {
 fn with_archive_at(context: &Context<'_>, at: u64) -> Result<u64> {
     let archive = context.image()?.bootfs.as_ref();
     let archive = archive.context("the image has an archive")?;
-    Ok(at + fs::metadata(archive)?.len() + ABOVE)
+    Ok(at + fs::metadata(archive)?.len() + Machine::ACPI_BYTES)
 }
 
 fn told(context: &Context<'_>, smp: u32) -> Verdict {
