@@ -51,7 +51,11 @@ fn reports(context: &Context<'_>, smp: u32) -> Verdict {
         "{report:?}"
     );
     session.expect("profile 200 all 8 folded", &["spin`"])?;
-    session.expect("profile 200 all 8 -v", &["profiled 200 ms\n"])?;
+    let text = session.expect(
+        "profile 200 all 1 -v",
+        &["profiled 200 ms\n", "unaccounted 0"],
+    )?;
+    Report::parse(&text)?;
     session.power_off()
 }
 
@@ -121,6 +125,7 @@ fn callers(context: &Context<'_>) -> Verdict {
     let deepest = report.chains.iter().map(|chain| chain.callers.len()).max();
     ensure!(deepest.is_some_and(|callers| callers >= 12), "{report:?}");
     let cut = session.run(&format!("profile 500 {pid} 8 depth 4"))?;
+    Report::parse(&cut)?;
     ensure!(cut.contains("more)"), "{cut}");
     session.power_off()
 }

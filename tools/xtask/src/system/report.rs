@@ -21,6 +21,10 @@ pub struct Report {
     pub source: String,
     /// Hottest first.
     pub chains: Vec<Chain>,
+    /// Samples in the report whose chains are not printed, or were too many for profd.
+    pub not_shown: u64,
+    /// Samples of which the system itself says that it does not know what became of them.
+    pub unaccounted: u64,
 }
 
 /// One chain: where samples hit, and how the code got there.
@@ -39,12 +43,13 @@ pub struct Chain {
 }
 
 impl Report {
-    /// Reads a report. Lines after the chains are notes for people.
+    /// Reads a report, and checks what must hold in every one: each sample is in a chain or in a note that counts it.
     ///
     /// # Errors
-    /// If it does not have the documented form.
+    /// If it does not have the documented form, or does not add up.
     pub fn parse(text: &str) -> Result<Self> {
-        Self::parse_lines(text).with_context(|| format!("in this report:\n{text}"))
+        let report = Self::parse_lines(text).and_then(Self::checked);
+        report.with_context(|| format!("in this report:\n{text}"))
     }
 
     fn parse_lines(text: &str) -> Result<Self> {
@@ -74,17 +79,43 @@ impl Report {
             dropped: between(dropped, "", " dropped")?.parse()?,
             source: between(source, "source ", "")?.to_owned(),
             chains: Vec::new(),
+            not_shown: 0,
+            unaccounted: 0,
         };
+        let mut notes = String::new();
         for line in lines {
             match (line.trim_start(), report.chains.last_mut()) {
                 (caller, Some(chain)) if caller.starts_with("<-") || caller.starts_with("<=") => {
                     chain.callers.push(caller.to_owned());
                 }
                 (line, _) if is_leaf(line) => report.chains.push(leaf(line)?),
-                _ => break,
+                // A note; one too long for a line goes on behind two blanks.
+                (words, _) => {
+                    notes.push_str(if line.starts_with("  ") { " " } else { "\n" });
+                    notes.push_str(words);
+                }
             }
         }
+        for note in notes.lines() {
+            report.heed(note)?;
+        }
         Ok(report)
+    }
+
+    /// Takes from a note what it says of samples; most are for people alone.
+    fn heed(&mut self, note: &str) -> Result<()> {
+        if let Some(rest) = note.strip_prefix("not shown: ") {
+            let (_, samples) = rest.split_once(", ").context("no samples not shown")?;
+            self.not_shown += first_number(samples)?;
+        } else if let Some(rest) = note.strip_prefix("table full: ") {
+            self.not_shown += first_number(rest)?;
+        } else if let Some(rest) = note.strip_prefix("odd: ") {
+            let mut counts = rest.split(", ");
+            if let Some(count) = counts.find_map(|count| count.strip_prefix("unaccounted ")) {
+                self.unaccounted = first_number(count)?;
+            }
+        }
+        Ok(())
     }
 
     /// Samples whose leaf is this function of this program.
@@ -95,16 +126,19 @@ impl Report {
         hits.map(|chain| chain.count).sum()
     }
 
-    /// Checks what must hold in every report.
-    ///
-    /// # Errors
-    /// What does not.
-    pub fn check(&self) -> Result<()> {
+    /// The report, if it adds up.
+    fn checked(self) -> Result<Self> {
         let shown: u64 = self.chains.iter().map(|chain| chain.count).sum();
         ensure!(
-            shown <= self.samples,
-            "{shown} samples shown of {}",
+            shown + self.not_shown == self.samples,
+            "{shown} samples are shown and {} are not, of {}",
+            self.not_shown,
             self.samples
+        );
+        ensure!(
+            self.unaccounted == 0,
+            "{} samples are unaccounted",
+            self.unaccounted
         );
         ensure!(
             self.taken.is_none_or(|taken| taken >= self.samples),
@@ -125,7 +159,7 @@ impl Report {
                 chain.tenths
             );
         }
-        Ok(())
+        Ok(self)
     }
 }
 
@@ -153,6 +187,11 @@ fn leaf(line: &str) -> Result<Chain> {
     })
 }
 
+fn first_number(text: &str) -> Result<u64> {
+    let number = text.split(' ').next().and_then(|word| word.parse().ok());
+    number.with_context(|| format!("{text:?} does not begin with a number"))
+}
+
 fn between<'a>(text: &'a str, before: &str, after: &str) -> Result<&'a str> {
     let inner = text
         .strip_prefix(before)
@@ -175,10 +214,13 @@ profiled 1000 ms
  5.1% 203 kernel`ipc::transfer+0x12..0x48
         <- kernel`syscall_entry+0x5a
         <= netload`main+0x5c
-(a note)
+a note
+not shown: 2 chains, 180 samples
+table full: 12 samples in chains beyond the 512 that
+  it holds
 ";
         let report = Report::parse(text).unwrap();
-        report.check().unwrap();
+        assert_eq!(report.not_shown, 192);
         assert_eq!((report.profiled_ms, report.asked_ms), (1000, None));
         assert_eq!((report.samples, report.taken, report.cpus), (3987, None, 4));
         assert_eq!((report.dropped, report.source.as_str()), (0, "timer/nmi"));
@@ -190,7 +232,8 @@ profiled 1000 ms
 
     #[test]
     fn one_process_and_a_short_window_are_read() {
-        let text = "profiled 310 of 2000 ms\n12 samples (of 120 taken) on 1 cpus, 3 dropped, source tick\n";
+        let text = "profiled 310 of 2000 ms\n12 samples (of 120 taken) on 1 cpus, 3 dropped, source tick\n\
+                    100.0% 12 a`b+0x1\n";
         let report = Report::parse(text).unwrap();
         assert_eq!((report.profiled_ms, report.asked_ms), (310, Some(2000)));
         assert_eq!((report.samples, report.taken), (12, Some(120)));
@@ -200,11 +243,18 @@ profiled 1000 ms
     fn what_does_not_add_up_is_found() {
         let report = |chains: &str| {
             let header = "profiled 9 ms\n100 samples on 1 cpus, 0 dropped, source tick\n";
-            Report::parse(&format!("{header}{chains}")).unwrap().check()
+            Report::parse(&format!("{header}{chains}"))
         };
         assert!(report("60.0% 60 a`b+0x1\n40.0% 40 a`c+0x1\n").is_ok());
         assert!(report("60.0% 60 a`b+0x1\n41.0% 41 a`c+0x1\n").is_err());
         assert!(report("40.0% 40 a`b+0x1\n60.0% 60 a`c+0x1\n").is_err());
-        assert!(report("55.0% 60 a`b+0x1\n").is_err());
+        let one = |percent, notes: &str| report(&format!("{percent}% 60 a`b+0x1\n{notes}"));
+        assert!(one("60.0", "not shown: 1 chain, 40 samples\n").is_ok());
+        assert!(one("60.0", "").is_err());
+        assert!(one("60.0", "not shown: 1 chain, 39 samples\n").is_err());
+        assert!(one("55.0", "not shown: 1 chain, 40 samples\n").is_err());
+        let odd = "not shown: 1 chain, 40 samples\nodd: overwritten 1, missed 2,\n  unaccounted ";
+        assert!(one("60.0", &format!("{odd}0, cut 1\n")).is_ok());
+        assert!(one("60.0", &format!("{odd}1\n")).is_err());
     }
 }
