@@ -16,6 +16,9 @@ pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
         Case::new("serial_alone_is_on_stdout", || serial(context)),
         Case::new("only_a_power_off_is_success", || statuses(context)),
         Case::new("options_reach_qemu", || options(context)),
+        Case::new("memory_that_cannot_hold_the_image_is_refused", || {
+            memory(context)
+        }),
         Case::new("the_time_ends_a_machine_that_hangs", || timeout(context)),
         Case::new("a_signal_ends_the_machine_too", || signal(context)),
         Case::new("kvm_that_aborts_is_replaced", || kvm(context)),
@@ -97,6 +100,22 @@ fn options(context: &Context<'_>) -> Verdict {
         ensure!(words.contains(expected), "no {expected:?} in:\n{words}");
     }
     ensure!(words.ends_with("\n-x y\n"), "{words}");
+    Ok(())
+}
+
+fn memory(context: &Context<'_>) -> Verdict {
+    let tools = Toolbox::new(context.workspace, "memory")?;
+    let ran = tools.file("ran");
+    let qemu = format!("touch {}; exit 33", ran.display());
+    let result = output(&mut boot(context, &tools, &qemu, &["--mem", "2"])?, b"")?;
+    expect_status(&result, 1)?;
+    let stderr = String::from_utf8_lossy(&result.stderr);
+    let says = "error: --mem 2 cannot hold the image: at least ";
+    ensure!(
+        stderr.lines().any(|line| line.starts_with(says)),
+        "{stderr}"
+    );
+    ensure!(!ran.exists(), "QEMU was started");
     Ok(())
 }
 
