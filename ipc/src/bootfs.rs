@@ -1,14 +1,17 @@
 //! The boot module: a cpio archive with everything the system starts from.
 //!
 //! The archive is of the "newc with checksum" kind (magic `070702`; the format is described in the BSD manual page
-//! `cpio(5)`), so any archiver can list it. One rule is added: the data of every file begins on a page boundary of the
-//! archive, so that program text is mapped in place. The builder reaches that with filler files below `pad/`, which
-//! nobody looks up.
+//! `cpio(5)`), so any archiver can list it. Two rules are added. The data of every file begins on a page boundary of the
+//! archive, so that program text is mapped in place; the builder reaches that with filler files below `pad/`, which
+//! nobody looks up. And the numbers of the special device, which mean nothing for a file, hold a digest of its data: the sum of the
+//! format does not notice two changes that cancel out.
 //!
 //! The kernel, init and profd read it, and none of them can be sure that it is whole: [`Bootfs::parse`] checks the structure
 //! once, [`File::verify`] the content of one file when it is about to be used. Nothing here allocates or panics.
 
 use core::fmt;
+
+use crate::digest::fnv1a;
 
 /// Boundary, within the archive, on which the data of every file begins.
 pub const ALIGNMENT: usize = 4096;
@@ -66,7 +69,7 @@ pub enum Error {
     },
     /// There are more than [`FILES_MAX`] files.
     TooManyFiles,
-    /// The bytes of a file do not add up to the sum in its header.
+    /// The data of a file is not that of the digest in its header.
     BadSum,
 }
 
@@ -95,16 +98,16 @@ pub struct File<'a> {
     pub data: &'a [u8],
     /// Where its bytes begin in the archive, in bytes; a multiple of [`ALIGNMENT`].
     pub offset: usize,
-    sum: u32,
+    digest: u64,
 }
 
 impl File<'_> {
-    /// Checks the content against the sum in the header.
+    /// Checks the data against the digest in the header.
     ///
     /// # Errors
     /// [`Error::BadSum`] if they differ.
     pub fn verify(&self) -> Result<(), Error> {
-        if checksum(self.data) == self.sum {
+        if fnv1a(self.data) == self.digest {
             Ok(())
         } else {
             Err(Error::BadSum)
@@ -112,11 +115,20 @@ impl File<'_> {
     }
 }
 
-/// Sum of all bytes, modulo 2^32, as the header of a file holds it.
+/// The numbers in the header of a file, each of which is written there as eight hexadecimal digits. No times, owners or inodes: the
+/// same content gives the same archive.
 #[must_use]
-pub fn checksum(data: &[u8]) -> u32 {
-    data.iter()
-        .fold(0u32, |sum, &byte| sum.wrapping_add(u32::from(byte)))
+pub fn fields(name: &str, data: &[u8]) -> [u32; 13] {
+    // A regular file that everyone may read.
+    const MODE: u32 = 0o100_444;
+    let (size, name_size) = (data.len() as u32, name.len() as u32 + 1);
+    let digest = fnv1a(data);
+    let [high, low] = [(digest >> 32) as u32, digest as u32];
+    let sum = data
+        .iter()
+        .fold(0u32, |sum, &byte| sum.wrapping_add(byte.into()));
+    // inode, mode, uid, gid, links, mtime, size, device (2), special device (2), size of the name, sum.
+    [0, MODE, 0, 0, 1, 0, size, 0, 0, high, low, name_size, sum]
 }
 
 /// An archive whose structure was checked.
@@ -197,7 +209,8 @@ fn entry(bytes: &[u8], position: usize) -> Result<Option<(File<'_>, usize)>, Err
     let field = |index: usize| {
         hex(header, MAGIC.len() + 8 * index).ok_or(Error::BadHeader { offset: position })
     };
-    let (size, name_size, sum) = (field(6)? as usize, field(11)? as usize, field(12)?);
+    let (size, name_size) = (field(6)? as usize, field(11)? as usize);
+    let digest = u64::from(field(9)?) << 32 | u64::from(field(10)?);
 
     let bad_name = Error::BadName { offset: position };
     if !(2..=NAME_MAX + 1).contains(&name_size) {
@@ -219,7 +232,7 @@ fn entry(bytes: &[u8], position: usize) -> Result<Option<(File<'_>, usize)>, Err
         name,
         data,
         offset,
-        sum,
+        digest,
     };
     Ok(Some((file, align4(offset + size))))
 }
@@ -243,23 +256,8 @@ mod tests {
 
     /// Appends an entry, as an archiver would.
     fn push(out: &mut Vec<u8>, name: &str, data: &[u8]) {
-        let fields = [
-            0,
-            0o100_644,
-            0,
-            0,
-            1,
-            0,
-            data.len(),
-            0,
-            0,
-            0,
-            0,
-            name.len() + 1,
-            checksum(data) as usize,
-        ];
         out.extend_from_slice(MAGIC);
-        for field in fields {
+        for field in fields(name, data) {
             out.extend_from_slice(format!("{field:08X}").as_bytes());
         }
         out.extend_from_slice(name.as_bytes());

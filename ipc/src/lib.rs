@@ -11,6 +11,7 @@ extern crate alloc;
 
 pub mod abi;
 pub mod bootfs;
+pub mod digest;
 #[cfg(feature = "name")]
 pub mod name;
 #[cfg(feature = "proto")]

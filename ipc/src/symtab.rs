@@ -13,9 +13,11 @@
 //! | 8 | base: what all addresses are relative to |
 //! | 4 | n, the number of symbols |
 //! | 4 | bytes of all names together |
-//! | 8 | [`checksum`] of everything after this header |
+//! | 8 | [`fnv1a`] of everything after this header |
 //! | 16 n | symbols, sorted by address: address - base (4), bytes of code (4), start of the name (4), bytes of the name (4) |
 //! | rest | names, UTF-8 |
+
+use crate::digest::fnv1a;
 
 /// First bytes of a table; the last of them is the version of the format.
 pub const MAGIC: [u8; 8] = *b"sondsym1";
@@ -73,7 +75,7 @@ impl<'a> SymbolTable<'a> {
         if rest.len() != names {
             return Err(Error::BadLength);
         }
-        if checksum(body) != sum {
+        if fnv1a(body) != sum {
             return Err(Error::BadSum);
         }
         Ok(Self {
@@ -102,15 +104,6 @@ impl<'a> SymbolTable<'a> {
             offset: offset.into(),
         })
     }
-}
-
-/// FNV-1a, 64 bits (<http://www.isthe.com/chongo/tech/comp/fnv/>): notices any single damaged byte, in three
-/// instructions a byte.
-#[must_use]
-pub fn checksum(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, &byte| {
-        (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
 }
 
 /// The 32-bit number at `at`; zero past the end.
@@ -144,7 +137,7 @@ mod tests {
         out.extend(BASE.to_le_bytes());
         out.extend((symbols.len() as u32).to_le_bytes());
         out.extend((names.len() as u32).to_le_bytes());
-        out.extend(checksum(&body).to_le_bytes());
+        out.extend(fnv1a(&body).to_le_bytes());
         out.extend(body);
         out
     }

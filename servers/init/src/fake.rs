@@ -66,22 +66,7 @@ pub fn archive(files: &[(&str, Vec<u8>)]) -> Vec<u8> {
     use ipc::bootfs::{HEADER_SIZE, MAGIC, TRAILER};
     fn push(out: &mut Vec<u8>, name: &str, data: &[u8]) {
         out.extend_from_slice(MAGIC);
-        let sum = ipc::bootfs::checksum(data) as usize;
-        for field in [
-            0,
-            0,
-            0,
-            0,
-            1,
-            0,
-            data.len(),
-            0,
-            0,
-            0,
-            0,
-            name.len() + 1,
-            sum,
-        ] {
+        for field in ipc::bootfs::fields(name, data) {
             out.extend_from_slice(format!("{field:08X}").as_bytes());
         }
         out.extend_from_slice(name.as_bytes());

@@ -1,9 +1,6 @@
 //! Writes the boot archive that `ipc::bootfs` reads.
 
-use ipc::bootfs::{ALIGNMENT, HEADER_SIZE, MAGIC, PAD, TRAILER, checksum};
-
-/// Mode of a regular file that everyone may read.
-const MODE: usize = 0o100_444;
+use ipc::bootfs::{ALIGNMENT, HEADER_SIZE, MAGIC, PAD, TRAILER, fields};
 
 /// An archive in the making.
 #[derive(Debug, Default)]
@@ -30,14 +27,10 @@ impl Archive {
         self.bytes
     }
 
-    /// Appends one entry. No times, owners or inodes: the same content gives the same archive.
+    /// Appends one entry.
     fn push(&mut self, name: &str, data: &[u8]) {
-        let name_size = name.len() + 1;
-        let sum = checksum(data) as usize;
-        // inode, mode, uid, gid, links, mtime, size, device (2), special device (2), size of the name, sum.
-        let fields = [0, MODE, 0, 0, 1, 0, data.len(), 0, 0, 0, 0, name_size, sum];
         self.bytes.extend(MAGIC);
-        for field in fields {
+        for field in fields(name, data) {
             self.bytes.extend(format!("{field:08x}").bytes());
         }
         self.bytes.extend(name.bytes());

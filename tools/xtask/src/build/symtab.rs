@@ -1,8 +1,9 @@
 //! Writes the symbol table that `ipc::symtab` reads.
 
 use anyhow::Result;
+use ipc::digest::fnv1a;
 use ipc::name::display_name;
-use ipc::symtab::{MAGIC, checksum};
+use ipc::symtab::MAGIC;
 
 use super::elf::{self, Function};
 
@@ -42,7 +43,7 @@ fn encode(functions: &[Function], own: &[&str]) -> Vec<u8> {
     out.extend(base.to_le_bytes());
     out.extend(count.to_le_bytes());
     out.extend(names_len.to_le_bytes());
-    out.extend(checksum(&symbols).to_le_bytes());
+    out.extend(fnv1a(&symbols).to_le_bytes());
     out.extend(symbols);
     out
 }

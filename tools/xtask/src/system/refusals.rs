@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
-use ipc::bootfs::{Bootfs, SYSTEM, checksum};
+use ipc::bootfs::{Bootfs, SYSTEM, fields};
 
 use crate::build::Image;
 use crate::cli::BootOptions;
@@ -160,7 +160,10 @@ fn damage(bytes: &[u8], name: &str) -> Option<Vec<u8>> {
 /// The archive with a configuration whose sum is right, and which cannot be read all the same.
 fn unreadable(bytes: &[u8]) -> Option<Vec<u8>> {
     let file = Bootfs::parse(bytes).ok()?.find(SYSTEM)?;
-    let header = |data: &[u8]| format!("{:08x}{SYSTEM}\0", checksum(data)).into_bytes();
+    let header = |data: &[u8]| {
+        let fields = fields(SYSTEM, data).map(|field| format!("{field:08x}"));
+        format!("{}{SYSTEM}\0", fields.concat()).into_bytes()
+    };
     let old = header(file.data);
     let at = bytes.windows(old.len()).position(|part| part == old)?;
     let mut bytes = bytes.to_vec();
