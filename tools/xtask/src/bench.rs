@@ -5,8 +5,8 @@
 //! its own; where that is late, the clock has gone on to the next timer. So the least of a few runs is taken, and a recorded
 //! run, where the clock waits for that thread more often, if there is 1 CPU: QEMU records no machine with several.
 //!
-//! A machine off stays, and its ACPI timer, which counts from reset, is asked. The firmware's part is that of a guest which
-//! is off at once: on several CPUs it is most of the whole, because QEMU gives each a long turn while the others wait for it.
+//! A machine off stays, and its ACPI timer, which counts from reset, is asked. On several CPUs most of the figure is the firmware's:
+//! QEMU gives each CPU a long turn while the others wait for it.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -23,7 +23,6 @@ use crate::build::{self, Image};
 use crate::cli::BootOptions;
 use crate::qemu::{Machine, Network, Off, Serial};
 use crate::system::guest::{Guest, PATIENCE};
-use crate::system::miniature;
 use crate::workspace::Workspace;
 
 /// Port of the ACPI timer on QEMU's `pc`.
@@ -48,49 +47,12 @@ const POLL: Duration = Duration::from_millis(20);
 pub fn run(workspace: &Workspace) -> Result<()> {
     let image = build::build(workspace)?;
     println!("million guest instructions, waiting included");
-    println!("cpus  reset to prompt, and off  firmware's part  Sonde's part");
+    println!("cpus  reset to prompt, and off");
     for smp in [1, 4] {
-        let boot = Boot::measure(workspace, &image, smp)?;
-        let [whole, firmware, own] =
-            [boot.whole, boot.firmware, boot.own()].map(|n| n as f64 / 1e6);
-        println!("{smp:>4}  {whole:>24.1}  {firmware:>15.1}  {own:>12.1}");
+        let whole = whole(workspace, &image, smp)? as f64 / 1e6;
+        println!("{smp:>4}  {whole:>24.1}");
     }
     Ok(())
-}
-
-/// Instructions of a boot.
-#[derive(Clone, Copy, Debug)]
-struct Boot {
-    /// From reset to the prompt, and off.
-    whole: u64,
-    /// From reset to the kernel's first instruction.
-    firmware: u64,
-}
-
-impl Boot {
-    /// Counts them on a machine with so many CPUs.
-    ///
-    /// # Errors
-    /// If it does not do what it should.
-    fn measure(workspace: &Workspace, image: &Image, smp: u32) -> Result<Self> {
-        let directory = workspace.target.join("bench");
-        fs::create_dir_all(&directory)?;
-        let kernel = directory.join("off");
-        fs::write(&kernel, miniature::elf_that_is_off())?;
-        let off = Image {
-            kernel,
-            bootfs: None,
-        };
-        let whole = whole(workspace, image, smp)?;
-        let firmware = count(&off, smp, b"", &directory)?;
-        ensure!(firmware < whole, "the firmware takes {firmware} of {whole}");
-        Ok(Self { whole, firmware })
-    }
-
-    /// Those of the kernel and its programs.
-    const fn own(&self) -> u64 {
-        self.whole - self.firmware
-    }
 }
 
 /// Instructions from reset to the prompt and off, on a machine with so many CPUs.

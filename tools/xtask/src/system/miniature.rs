@@ -8,8 +8,6 @@
 const BASE: u32 = 0x10_0000;
 /// Where its code begins in the file.
 const CODE: usize = 0x100;
-/// Where in it the machine is switched off by ACPI: S5 into PM1a control, which QEMU's `pc` has beside the timer.
-const OFF: usize = 82;
 /// Where the note of the boot protocol begins in the file: after the file header and two segments.
 const NOTE: usize = 64 + 2 * 56;
 
@@ -34,26 +32,13 @@ const TEXT: &[&[u8]] = &[
     &[0xf4, 0xeb, 0xfd],                   // 62  hlt; jmp back to it
     &[0x0f, 0x01, 0x1d],                   // 65  fault: lidt [no table]
     &(BASE + CODE as u32 + 74).to_le_bytes(),
-    &[0x0f, 0x0b],                      // 72  ud2
-    &[0, 0, 0, 0, 0, 0, 0, 0],          // 74  no table
-    &[0x66, 0xba, 0x04, 0x06],          // 82  off: mov dx, 0x604
-    &[0xb8, 0, 0x20, 0, 0, 0x66, 0xef], // 86  mov eax, 0x2000; out dx, ax
-    &[0xf4, 0xeb, 0xfd],                // 93  hlt; jmp back to it
+    &[0x0f, 0x0b],             // 72  ud2
+    &[0, 0, 0, 0, 0, 0, 0, 0], // 74  no table
 ];
 
 /// The ELF file.
 pub fn elf() -> Vec<u8> {
-    elf_from(0)
-}
-
-/// One that is off at once, by ACPI.
-pub fn elf_that_is_off() -> Vec<u8> {
-    elf_from(OFF)
-}
-
-/// The ELF file, entered at this place of the code.
-fn elf_from(start: usize) -> Vec<u8> {
-    let entry = u64::from(BASE) + (CODE + start) as u64;
+    let entry = u64::from(BASE) + CODE as u64;
     let text = TEXT.concat();
     let len = (CODE + text.len()) as u64;
     let mut out = b"\x7fELF\x02\x01\x01".to_vec();
