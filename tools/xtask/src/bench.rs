@@ -5,8 +5,8 @@
 //! its own; where that is late, the clock has gone on to the next timer. So the least of a few runs is taken, and a recorded
 //! run, where the clock waits for that thread more often, if there is 1 CPU: QEMU records no machine with several.
 //!
-//! A machine off stays, and its ACPI timer, which counts from reset, is asked. On several CPUs most of the figure is the firmware's:
-//! QEMU gives each CPU a long turn while the others wait for it.
+//! A machine off stays, and its ACPI timer, which counts from reset, is asked. The firmware's part is in the figure: on several CPUs
+//! QEMU gives each a long turn while the others wait for it.
 
 use std::fs;
 use std::io::{Read, Write};
