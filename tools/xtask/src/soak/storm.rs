@@ -1,23 +1,15 @@
 //! A storm of programs: they start, crash, and are killed and measured in any order. When it is over, nothing is left of it.
 
-use std::time::Instant;
-
-use anyhow::{Result, ensure};
 use fastrand::Rng;
 
-use crate::system::guest::PATIENCE;
+use crate::system::calm::Calm;
 use crate::system::session::Session;
-use crate::system::tables::{Memory, Process};
 use crate::test::{Context, Verdict};
 
 use super::dice::one;
 
 /// Commands.
 const STEPS: usize = 60;
-/// How much more servers may be charged with when it is over, in KiB: their heaps keep what the busiest moment needed.
-const GROWTH_KIB: u64 = 256;
-/// Pools from which those heaps take.
-const HEAP_POOLS: [&str; 2] = ["memory objects", "handle chunks"];
 
 pub(super) fn round(context: &Context<'_>, dice: &mut Rng) -> Verdict {
     let mut session = Session::on(context, *one(dice, &[1, 2, 4, 8]))?;
@@ -30,7 +22,7 @@ pub(super) fn round(context: &Context<'_>, dice: &mut Rng) -> Verdict {
         session.settle(typed.as_bytes())?;
     }
     session.end_background()?;
-    Calm::of(&mut session)?.check(&before)?;
+    before.again(&mut session)?;
     session.profile("100")?;
     session.power_off()
 }
@@ -73,60 +65,5 @@ fn short(dice: &mut Rng) -> String {
         2 => format!("chain 30 -t {ms}"),
         3 => format!("shares 60 30 10 -t {ms}"),
         _ => format!("crash {}", one(dice, &KINDS)),
-    }
-}
-
-/// The system while nothing runs but its servers.
-#[derive(Debug)]
-struct Calm {
-    processes: Vec<Process>,
-    memory: Memory,
-}
-
-impl Calm {
-    /// Waits until no part of an ended program is left to be taken down, and no freed memory for a CPU that might reach it.
-    fn of(session: &mut Session) -> Result<Self> {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            let calm = Self {
-                processes: session.processes()?,
-                memory: session.memory()?,
-            };
-            let slots = calm.memory.pool("processes")?;
-            if slots == calm.processes.len() as u64 && calm.memory.kib("waiting")? == 0 {
-                return Ok(calm);
-            }
-            ensure!(Instant::now() < deadline, "it never became calm: {calm:#?}");
-        }
-    }
-
-    fn charged_kib(&self) -> u64 {
-        self.processes.iter().map(|process| process.kib).sum()
-    }
-
-    /// Fails unless every page of programs is charged to one that lives, and all is as it was, but for heaps.
-    fn check(&self, before: &Self) -> Verdict {
-        let names = |calm: &Self| -> Vec<String> {
-            let names = calm.processes.iter().map(|process| process.name.clone());
-            names.collect()
-        };
-        ensure!(names(self) == names(before), "left over: {self:#?}");
-        let (charged, was) = (self.charged_kib(), before.charged_kib());
-        ensure!(
-            charged == self.memory.kib("processes")? && charged <= was + GROWTH_KIB,
-            "servers were charged with {was} KiB, and are now with {charged}: {self:#?}"
-        );
-        for part in ["kernel", "bootfs"] {
-            let (was, is) = (before.memory.kib(part)?, self.memory.kib(part)?);
-            ensure!(was == is, "{part}: {was} KiB became {is}");
-        }
-        let fixed = |calm: &Self| {
-            let mut pools = calm.memory.pools.clone();
-            pools.retain(|name, _| !HEAP_POOLS.contains(&name.as_str()));
-            pools
-        };
-        let (was, is) = (fixed(before), fixed(self));
-        ensure!(was == is, "{was:?} became {is:?}");
-        Ok(())
     }
 }

@@ -2,6 +2,7 @@
 
 mod binomial;
 mod boot;
+pub mod calm;
 pub mod features;
 pub mod guest;
 mod input;
