@@ -11,7 +11,7 @@ use crate::object::thread::State;
 use crate::object::{Badge, Endpoint, Object, Process, ThreadId};
 use crate::work::Item;
 use core::sync::atomic::{AtomicU32, Ordering::AcqRel, Ordering::Relaxed, Ordering::Release};
-use ipc::abi::{Delivery, Error, Handle, Rights};
+use ipc::abi::{Delivery, Error, Handle, ObjectType, Rights};
 
 /// An object that is kept from being freed while a call uses it.
 pub(crate) struct Hold<'a, H: Hardware + 'static> {
@@ -56,27 +56,34 @@ impl<H: Hardware> Kernel<H> {
             .get(&self.pools.chunks, handle)
     }
 
-    /// What a handle of the caller names, kept until the hold is dropped.
+    /// What a handle of the caller names, kept until the hold is dropped. The type is looked at before the rights, as everywhere: a
+    /// right means something for a type only.
+    ///
+    /// # Errors
+    /// `BadHandle`, `WrongType`, `MissingRight`.
     pub(crate) fn hold<'a>(
         &'a self,
         caller: &Caller<'a>,
         handle: Handle,
+        kind: ObjectType,
         rights: Rights,
     ) -> Result<Hold<'a, H>, Error> {
         let handles = caller.process.handles.lock(&caller.cpu.token);
         let grant = handles.get(&self.pools.chunks, handle)?;
+        if grant.object.kind() != kind {
+            return Err(Error::WrongType);
+        }
+        grant.with(rights)?;
         if grant.object.is_counted() {
             self.retain(caller.cpu, &grant.without_rights());
         }
         drop(handles);
         // From here on the drop of the hold gives the count back.
-        let hold = Hold {
+        Ok(Hold {
             kernel: self,
             cpu: caller.cpu,
             grant,
-        };
-        grant.with(rights)?;
-        Ok(hold)
+        })
     }
 
     /// Puts a grant, already counted, into a process's table. On error the caller still has it, and undoes what it made. That is work, so

@@ -6,7 +6,7 @@ use crate::hardware::Hardware;
 use crate::interrupts::Line;
 use crate::kernel::Kernel;
 use crate::object::Object;
-use ipc::abi::{BY_MESSAGE, Error, Handle, Rights};
+use ipc::abi::{BY_MESSAGE, Error, Handle, ObjectType, Rights};
 
 impl<H: Hardware> Kernel<H> {
     pub(super) fn interrupt_create(
@@ -28,7 +28,12 @@ impl<H: Hardware> Kernel<H> {
                     .ok_or(Error::BadArgument)?,
             ),
         };
-        let hold = self.hold(caller, notification, Rights::SIGNAL)?;
+        let hold = self.hold(
+            caller,
+            notification,
+            ObjectType::Notification,
+            Rights::SIGNAL,
+        )?;
         let Object::Notification(reference) = hold.object() else {
             return Err(Error::WrongType.into());
         };
@@ -80,7 +85,7 @@ impl<H: Hardware> Kernel<H> {
 
     pub(super) fn interrupt_ack(&self, caller: &Caller<'_>, interrupt: Handle) -> Result<(), Stop> {
         // Held: another thread may close the last handle, and the line have another owner by then.
-        let hold = self.hold(caller, interrupt, Rights::MANAGE)?;
+        let hold = self.hold(caller, interrupt, ObjectType::Interrupt, Rights::MANAGE)?;
         let Object::Interrupt(line) = hold.object() else {
             return Err(Error::WrongType.into());
         };

@@ -18,7 +18,7 @@ use crate::space::{Account, Mapping};
 use core::sync::atomic::Ordering::Relaxed;
 use ipc::abi::layout::PAGE_SIZE;
 use ipc::abi::layout::PHYSICAL_END;
-use ipc::abi::{Error, Handle, Rights};
+use ipc::abi::{Error, Handle, ObjectType, Rights};
 
 /// Pages zeroed in one step.
 const STEP: u64 = 16;
@@ -238,7 +238,7 @@ impl<H: Hardware> Kernel<H> {
         first: u64,
         pages: u64,
     ) -> Result<(Handle,), Stop> {
-        let hold = self.hold(caller, memory, Rights::DUPLICATE)?;
+        let hold = self.hold(caller, memory, ObjectType::Memory, Rights::DUPLICATE)?;
         let Object::Memory(whole) = hold.object() else {
             return Err(Error::WrongType.into());
         };
@@ -269,7 +269,7 @@ impl<H: Hardware> Kernel<H> {
         caller: &Caller<'_>,
         memory: Handle,
     ) -> Result<(u64, u64), Stop> {
-        let hold = self.hold(caller, memory, Rights::empty())?;
+        let hold = self.hold(caller, memory, ObjectType::Memory, Rights::empty())?;
         let Object::Memory(reference) = hold.object() else {
             return Err(Error::WrongType.into());
         };
@@ -297,7 +297,7 @@ impl<H: Hardware> Kernel<H> {
         let (slot, _target) = self.target(caller, process, Rights::MANAGE)?;
         let pages = Pages::new(UserAddr(address), pages)?;
         let access = Access::from_rights(rights)?;
-        let hold = self.hold(caller, memory, access.rights())?;
+        let hold = self.hold(caller, memory, ObjectType::Memory, access.rights())?;
         let Object::Memory(reference) = hold.object() else {
             return Err(Error::WrongType.into());
         };

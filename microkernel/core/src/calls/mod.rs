@@ -16,7 +16,7 @@ use crate::object::{Process, Thread, ThreadId};
 use crate::sched::load::add;
 use core::sync::atomic::Ordering::Relaxed;
 use ipc::abi::syscall::Register;
-use ipc::abi::{Error, Handle, Rights, Tag};
+use ipc::abi::{Error, Handle, ObjectType, Rights, Tag};
 
 /// Who made a call, and where.
 pub(crate) struct Caller<'a> {
@@ -159,7 +159,7 @@ impl<H: Hardware> Kernel<H> {
         if handle == Handle::NONE {
             return Ok((caller.slot, None));
         }
-        let hold = self.hold(caller, handle, rights)?;
+        let hold = self.hold(caller, handle, ObjectType::Process, rights)?;
         match hold.object() {
             crate::object::Object::Process(reference) => Ok((reference.index(), Some(hold))),
             _ => Err(Error::WrongType),

@@ -11,7 +11,7 @@ use crate::object::{Object, Process};
 use core::sync::atomic::Ordering::Relaxed;
 use ipc::abi::exit::{ExitReason, ProcessStatus};
 use ipc::abi::info::ThreadState;
-use ipc::abi::{Error, Handle, Rights};
+use ipc::abi::{Error, Handle, ObjectType, Rights};
 use zerocopy::IntoBytes;
 
 impl<H: Hardware> Kernel<H> {
@@ -26,7 +26,12 @@ impl<H: Hardware> Kernel<H> {
     ) -> Result<(Handle,), Stop> {
         self.system(caller, system, Rights::SPAWN)?;
         let image = u32::try_from(image).map_err(|_| Error::BadArgument)?;
-        let watcher = self.hold(caller, notification, Rights::SIGNAL)?;
+        let watcher = self.hold(
+            caller,
+            notification,
+            ObjectType::Notification,
+            Rights::SIGNAL,
+        )?;
         let Object::Notification(notified) = watcher.object() else {
             return Err(Error::WrongType.into());
         };
@@ -74,7 +79,7 @@ impl<H: Hardware> Kernel<H> {
         process: Handle,
         code: u64,
     ) -> Result<(), Stop> {
-        let hold = self.hold(caller, process, Rights::MANAGE)?;
+        let hold = self.hold(caller, process, ObjectType::Process, Rights::MANAGE)?;
         let Object::Process(reference) = hold.object() else {
             return Err(Error::WrongType.into());
         };

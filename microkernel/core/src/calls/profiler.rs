@@ -10,7 +10,7 @@ use crate::object::{Memory, Object};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use ipc::abi::layout::PAGE_SIZE;
 use ipc::abi::profile::{EventSpec, SourceRequest};
-use ipc::abi::{Error, Handle, Rights};
+use ipc::abi::{Error, Handle, ObjectType, Rights};
 use zerocopy::{FromZeros, IntoBytes};
 
 /// Event specifications that are looked at; the driver says which it can take.
@@ -130,7 +130,12 @@ impl<H: Hardware> Kernel<H> {
         bits: u64,
     ) -> Result<(), Stop> {
         self.profiler_handle(caller, profiler)?;
-        let hold = self.hold(caller, notification, Rights::SIGNAL)?;
+        let hold = self.hold(
+            caller,
+            notification,
+            ObjectType::Notification,
+            Rights::SIGNAL,
+        )?;
         let Object::Notification(reference) = hold.object() else {
             return Err(Error::WrongType.into());
         };

@@ -10,7 +10,7 @@ use crate::object::Object;
 use crate::object::thread::{ANY_CPU, PRIORITIES, State, Thread, ThreadId};
 use core::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst, fence};
 use ipc::abi::layout::USER_END;
-use ipc::abi::{Error, Handle, NEVER, Rights};
+use ipc::abi::{Error, Handle, NEVER, ObjectType, Rights};
 
 impl<H: Hardware> Kernel<H> {
     #[expect(clippy::too_many_arguments, reason = "the system call has them")]
@@ -28,7 +28,12 @@ impl<H: Hardware> Kernel<H> {
         if entry >= USER_END || stack > USER_END || base >= USER_END {
             return Err(Error::BadAddress.into());
         }
-        let hold = self.hold(caller, buffer, Rights::READ | Rights::WRITE)?;
+        let hold = self.hold(
+            caller,
+            buffer,
+            ObjectType::Memory,
+            Rights::READ | Rights::WRITE,
+        )?;
         let Object::Memory(memory) = hold.object() else {
             return Err(Error::WrongType.into());
         };
@@ -83,7 +88,7 @@ impl<H: Hardware> Kernel<H> {
         if handle == Handle::NONE {
             return Ok((caller.id, caller.thread, None));
         }
-        let hold = self.hold(caller, handle, rights)?;
+        let hold = self.hold(caller, handle, ObjectType::Thread, rights)?;
         let Object::Thread(reference) = hold.object() else {
             return Err(Error::WrongType);
         };

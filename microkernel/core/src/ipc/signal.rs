@@ -13,7 +13,7 @@ use crate::object::{Notification, Object};
 use core::sync::atomic::{
     Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed, Ordering::SeqCst, fence,
 };
-use ipc::abi::{Delivery, Error, Handle, NEVER, Rights};
+use ipc::abi::{Delivery, Error, Handle, NEVER, ObjectType, Rights};
 
 impl<H: Hardware> Kernel<H> {
     /// Sets bits, and wakes who waits for them.
@@ -119,7 +119,7 @@ impl<H: Hardware> Kernel<H> {
             self.unbind(caller.cpu, reference, None);
             return Ok(());
         }
-        let hold = self.hold(caller, thread, Rights::MANAGE)?;
+        let hold = self.hold(caller, thread, ObjectType::Thread, Rights::MANAGE)?;
         let Object::Thread(thread) = hold.object() else {
             return Err(Error::WrongType.into());
         };
