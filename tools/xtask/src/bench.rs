@@ -45,7 +45,7 @@ const POLL: Duration = Duration::from_millis(20);
 /// # Errors
 /// If the image does not build, or a machine does not do what it should.
 pub fn run(workspace: &Workspace) -> Result<()> {
-    let image = build::build(workspace)?;
+    let image = build::build(workspace, &build::SHIPPED)?;
     println!("million guest instructions, waiting included");
     println!("cpus  reset to prompt, and off");
     for smp in [1, 4] {

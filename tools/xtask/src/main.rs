@@ -20,9 +20,9 @@ use workspace::Workspace;
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = Workspace::find().and_then(|workspace| match cli.command {
-        Command::Build => build::build(&workspace).map(|_| ExitCode::SUCCESS),
+        Command::Build => build::build(&workspace, &build::SHIPPED).map(|_| ExitCode::SUCCESS),
         Command::Boot(options) => {
-            let image = build::build(&workspace)?;
+            let image = build::build(&workspace, &build::SHIPPED)?;
             qemu::boot(&image, &options).map(ExitCode::from)
         }
         Command::Bench => bench::run(&workspace).map(|()| ExitCode::SUCCESS),

@@ -9,9 +9,6 @@ use serde::Deserialize;
 
 use crate::workspace::Workspace;
 
-/// Packages whose binaries go into the boot archive.
-pub const PROGRAM_PACKAGES: [&str; 5] = ["init", "console", "profd", "shell", "programs"];
-
 /// A linked ELF file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Executable {
@@ -41,14 +38,20 @@ pub fn kernel(workspace: &Workspace) -> Result<Executable> {
     }
 }
 
-/// Builds every program, sorted by name.
+/// Builds every program of these packages, sorted by name; each list of packages by an invocation of its own.
 ///
 /// # Errors
-/// If one does not compile.
-pub fn programs(workspace: &Workspace) -> Result<Vec<Executable>> {
-    let mut made = cargo_build(workspace, &PROGRAM_PACKAGES)?;
+/// If one does not compile, or two have the same name.
+pub fn programs(workspace: &Workspace, packages: &[&[&str]]) -> Result<Vec<Executable>> {
+    let mut made = Vec::new();
+    for packages in packages {
+        made.extend(cargo_build(workspace, packages)?);
+    }
     made.sort_by(|a, b| a.name.cmp(&b.name));
-    Ok(made)
+    match made.windows(2).find(|pair| pair[0].name == pair[1].name) {
+        Some(pair) => bail!("two programs are named `{}`", pair[0].name),
+        None => Ok(made),
+    }
 }
 
 /// One message of cargo about something it made.

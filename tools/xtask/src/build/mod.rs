@@ -7,6 +7,7 @@ mod archive;
 mod compile;
 mod config;
 mod config_check;
+mod edition;
 pub mod elf;
 mod strip;
 mod symtab;
@@ -23,8 +24,8 @@ use ipc::proto::system::{Start, SystemConfig};
 use crate::workspace::Workspace;
 use archive::Archive;
 use compile::Executable;
-pub use compile::PROGRAM_PACKAGES;
 use config::SystemFile;
+pub use edition::{Edition, PROGRAM_PACKAGES, SHIPPED, TEST, TEST_PACKAGES};
 
 /// What QEMU is given.
 #[derive(Clone, Debug)]
@@ -35,21 +36,20 @@ pub struct Image {
     pub bootfs: Option<PathBuf>,
 }
 
-/// Builds everything that changed.
+/// Builds everything of an archive that changed.
 ///
 /// # Errors
-/// If `system.toml` is wrong, something does not compile, or the archive becomes too large.
-pub fn build(workspace: &Workspace) -> Result<Image> {
-    let path = workspace.root.join("system.toml");
-    let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-    let system = SystemFile::parse(&text).map_err(|mistake| mistake.in_file("system.toml"))?;
+/// If its configuration is wrong, something does not compile, or the archive becomes too large.
+pub fn build(workspace: &Workspace, edition: &Edition) -> Result<Image> {
+    let source = edition.config(&workspace.root)?;
+    let system = SystemFile::parse(&source.text).map_err(|mistake| source.error(mistake))?;
 
     let kernel = compile::kernel(workspace)?;
-    let programs = compile::programs(workspace)?;
+    let programs = compile::programs(workspace, edition.packages)?;
     let images: Vec<_> = programs.iter().map(Executable::archive_name).collect();
     let config = system
         .compile(&images)
-        .map_err(|mistake| mistake.in_file("system.toml"))?;
+        .map_err(|mistake| source.error(mistake))?;
 
     let out = workspace.target.join("image");
     fs::create_dir_all(&out)?;
@@ -73,7 +73,7 @@ pub fn build(workspace: &Workspace) -> Result<Image> {
         );
     }
 
-    let (kernel_path, bootfs_path) = (out.join("kernel"), out.join("bootfs"));
+    let (kernel_path, bootfs_path) = (out.join("kernel"), out.join(edition.archive));
     replace(&kernel_path, &strip::strip_debug(&kernel_elf)?)?;
     replace(&bootfs_path, &bytes)?;
     Ok(Image {

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use fastrand::Rng;
 
-use crate::test::{Case, Context, ImageCell, Verdict, print_failures, run_case, verdict};
+use crate::test::{Case, Context, Images, Verdict, print_failures, run_case, verdict};
 use crate::workspace::Workspace;
 
 /// Environment variable that says the first round's seed.
@@ -106,7 +106,7 @@ pub fn run(workspace: &Workspace, minutes: u64, filter: &str) -> Result<ExitCode
         workspace,
         suite: "soak",
         filter,
-        image: &ImageCell::new(),
+        images: &Images::default(),
     };
     let wanted: Vec<_> = SOAKS
         .into_iter()
@@ -166,7 +166,7 @@ mod tests {
             workspace: &workspace,
             suite: "soak",
             filter: "",
-            image: &ImageCell::new(),
+            images: &Images::default(),
         };
         let soak = Soak {
             name: "sample",

@@ -1,5 +1,6 @@
 //! The suite `system`: boots the shipped image in QEMU and talks to it over the serial line, as a user does.
 
+mod bench;
 mod binomial;
 mod boot;
 pub mod calm;
@@ -42,6 +43,7 @@ pub fn run(context: &Context<'_>) -> Result<Report> {
     cases.extend(input::cases(context));
     cases.extend(profile::cases(context));
     cases.extend(truth::cases(context));
+    cases.extend(bench::cases(context));
     cases.extend(soak::short_cases(context));
     Ok(run_cases(context, JOBS, &cases))
 }

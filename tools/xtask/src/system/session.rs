@@ -2,6 +2,7 @@
 
 use anyhow::{Context as _, Result, ensure};
 
+use crate::build::Image;
 use crate::cli::BootOptions;
 use crate::qemu::{POWER_OFF, debug_exit};
 use crate::test::{Context, Verdict};
@@ -28,7 +29,15 @@ impl Session {
     /// # Errors
     /// If it does not get there.
     pub fn boot(context: &Context<'_>, options: BootOptions) -> Result<Self> {
-        let mut guest = Guest::boot(context.image()?, options)?;
+        Self::boot_image(context.image()?, options)
+    }
+
+    /// Boots this image and waits for the prompt.
+    ///
+    /// # Errors
+    /// If it does not get there.
+    pub fn boot_image(image: &Image, options: BootOptions) -> Result<Self> {
+        let mut guest = Guest::boot(image, options)?;
         let greeting = guest.prompt()?;
         Ok(Self {
             guest,

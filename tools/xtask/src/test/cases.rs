@@ -73,7 +73,7 @@ pub fn run_case(context: &Context<'_>, case: &Case<'_>) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test::ImageCell;
+    use crate::test::Images;
     use crate::workspace::Workspace;
 
     #[test]
@@ -83,7 +83,7 @@ mod tests {
             workspace: &workspace,
             suite: "sample",
             filter: "sample::a",
-            image: &ImageCell::new(),
+            images: &Images::default(),
         };
         let ran = AtomicUsize::new(0);
         let count = || {

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Result, anyhow};
 
-use crate::build::PROGRAM_PACKAGES;
+use crate::build::{PROGRAM_PACKAGES, TEST_PACKAGES};
 
 use super::{Context, Outcome, Report, succeed};
 
@@ -39,6 +39,7 @@ pub fn run(context: &Context<'_>) -> Result<Report> {
         for (name, packages) in [
             ("clippy-kernel", &["kernel"][..]),
             ("clippy-programs", &PROGRAM_PACKAGES),
+            ("clippy-test-programs", &TEST_PACKAGES),
         ] {
             let mut bare = workspace.bare_cargo("clippy");
             bare.arg("--quiet");
@@ -48,7 +49,10 @@ pub fn run(context: &Context<'_>) -> Result<Report> {
             bare.args(["--", "-D", "warnings"]);
             check(context, &mut report, name, "clippy", bare)?;
         }
-    } else if context.wants("clippy-kernel") || context.wants("clippy-programs") {
+    } else if ["clippy-kernel", "clippy-programs", "clippy-test-programs"]
+        .iter()
+        .any(|name| context.wants(name))
+    {
         report
             .notes
             .push("clippy for the bare target: its core belongs to another compiler".into());

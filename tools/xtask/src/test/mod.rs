@@ -27,12 +27,16 @@ pub struct Context<'a> {
     pub suite: &'static str,
     /// What the full name of a test must contain.
     pub filter: &'a str,
-    /// The image that all suites share.
-    pub image: &'a ImageCell,
+    /// The images that all suites share.
+    pub images: &'a Images,
 }
 
-/// The image, once somebody needed it.
-pub type ImageCell = OnceLock<Result<Image, String>>;
+/// The images, each once somebody needed it.
+#[derive(Debug, Default)]
+pub struct Images {
+    shipped: OnceLock<Result<Image, String>>,
+    test: OnceLock<Result<Image, String>>,
+}
 
 impl<'a> Context<'a> {
     /// Whether a test of this suite was asked for.
@@ -46,8 +50,26 @@ impl<'a> Context<'a> {
     /// # Errors
     /// If it does not build.
     pub fn image(&self) -> Result<&'a Image> {
-        let build = || build::build(self.workspace).map_err(|error| format!("{error:#}"));
-        let image = self.image.get_or_init(build);
+        self.built(&self.images.shipped, &build::SHIPPED)
+    }
+
+    /// The image with the programs that only tests run, built when it is first asked for. The shipped one is built first,
+    /// so that no two builds write the kernel.
+    ///
+    /// # Errors
+    /// If it does not build.
+    pub fn test_image(&self) -> Result<&'a Image> {
+        self.image()?;
+        self.built(&self.images.test, &build::TEST)
+    }
+
+    fn built(
+        &self,
+        cell: &'a OnceLock<Result<Image, String>>,
+        edition: &build::Edition,
+    ) -> Result<&'a Image> {
+        let build = || build::build(self.workspace, edition).map_err(|error| format!("{error:#}"));
+        let image = cell.get_or_init(build);
         image.as_ref().map_err(|error| anyhow!("{error}"))
     }
 }
@@ -117,7 +139,7 @@ fn run_suites(
     let only = filter.split("::").next().unwrap_or("");
     let only = suites.iter().find(|(suite, _)| *suite == only);
     let (mut passed, mut failed) = (0, 0);
-    let image = ImageCell::new();
+    let images = Images::default();
     for &(suite, run) in suites {
         if only.is_some_and(|(only, _)| *only != suite) {
             continue;
@@ -126,7 +148,7 @@ fn run_suites(
             workspace,
             suite,
             filter,
-            image: &image,
+            images: &images,
         };
         let start = Instant::now();
         let report = run(&context).unwrap_or_else(|error| Report {

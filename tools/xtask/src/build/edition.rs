@@ -1,0 +1,115 @@
+//! What a boot archive is made of. The shipped one is what users boot; the test one is the same and more programs, which only
+//! tests and benchmarks run, with entries of their own.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use super::config::Mistake;
+
+/// Packages whose binaries are in every boot archive.
+pub const PROGRAM_PACKAGES: [&str; 5] = ["init", "console", "profd", "shell", "programs"];
+/// Packages whose binaries are in the test archive alone.
+pub const TEST_PACKAGES: [&str; 1] = ["bench"];
+
+/// One boot archive.
+#[derive(Debug)]
+pub struct Edition {
+    /// Its name among the built files.
+    pub archive: &'static str,
+    /// Packages with its programs. Each list is built by a cargo invocation of its own, so that what one asks of shared crates
+    /// does not change the others.
+    pub packages: &'static [&'static [&'static str]],
+    /// Files with the entries of its programs, which are read as if they were one.
+    config: &'static [&'static str],
+}
+
+/// What users boot.
+pub const SHIPPED: Edition = Edition {
+    archive: "bootfs",
+    packages: &[&PROGRAM_PACKAGES],
+    config: &["system.toml"],
+};
+
+/// What tests and benchmarks boot that need programs of their own.
+pub const TEST: Edition = Edition {
+    archive: "bootfs-test",
+    packages: &[&PROGRAM_PACKAGES, &TEST_PACKAGES],
+    config: &["system.toml", "tests/system.toml"],
+};
+
+impl Edition {
+    /// Reads the configuration.
+    ///
+    /// # Errors
+    /// If a file cannot be read.
+    pub fn config(&self, root: &Path) -> Result<ConfigText> {
+        let mut config = ConfigText::default();
+        for &name in self.config {
+            let path = root.join(name);
+            let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+            config.append(name, &text);
+        }
+        Ok(config)
+    }
+}
+
+/// Configuration files one after the other.
+#[derive(Debug, Default)]
+pub struct ConfigText {
+    /// What they say.
+    pub text: String,
+    /// Each file's name and how many lines were before it.
+    files: Vec<(&'static str, usize)>,
+}
+
+impl ConfigText {
+    /// Adds a file, which begins on a line of its own.
+    fn append(&mut self, name: &'static str, text: &str) {
+        if !self.text.is_empty() && !self.text.ends_with('\n') {
+            self.text.push('\n');
+        }
+        self.files.push((name, self.text.lines().count()));
+        self.text.push_str(text);
+    }
+
+    /// The error to show for a mistake, with the file and the line where it is.
+    pub fn error(&self, mistake: Mistake) -> anyhow::Error {
+        let file = self
+            .files
+            .iter()
+            .rfind(|(_, before)| *before < mistake.line);
+        let &(name, before) = file.unwrap_or(&("", 0));
+        let line = mistake.line - before;
+        Mistake { line, ..mistake }.in_file(name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mistake_is_named_with_its_own_file_and_line() {
+        let mut config = ConfigText::default();
+        config.append("first", "1\n2\n3");
+        config.append("second", "1\n2\n");
+        assert_eq!(config.text, "1\n2\n3\n1\n2\n");
+        let error = |line| {
+            let what = "wrong".into();
+            config.error(Mistake { line, what }).to_string()
+        };
+        assert_eq!(error(1), "first:1: wrong");
+        assert_eq!(error(3), "first:3: wrong");
+        assert_eq!(error(4), "second:1: wrong");
+        assert_eq!(error(5), "second:2: wrong");
+    }
+
+    #[test]
+    fn the_test_archive_has_all_that_is_shipped() {
+        assert!(TEST.packages.starts_with(SHIPPED.packages));
+        assert!(TEST.config.starts_with(SHIPPED.config));
+        assert_ne!(TEST.archive, SHIPPED.archive);
+    }
+}
