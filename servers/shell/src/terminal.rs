@@ -16,6 +16,7 @@ use ipc::proto::{Call, Parked, Responder, Served};
 use profd::text::counted;
 
 use crate::line::keys::INTERRUPT;
+use crate::line::view::CLEAR_SCREEN;
 use crate::line::{Decoder, Editor, Event};
 use crate::protocol::{
     COMMANDS, Guard, INPUT, Input, Line, NextLine, PROGRAMS, Print, Service, Stop, TerminalError,
@@ -82,7 +83,7 @@ impl<S: Sink, P: Responder> Terminal<S, P> {
         let Some(&last) = bytes.last() else {
             return Ok(());
         };
-        let ended = last == b'\n';
+        let ended = last == b'\n' || bytes.ends_with(CLEAR_SCREEN.as_bytes());
         if matches!(self.state, State::Running { .. }) {
             self.fresh = ended;
             return self.sink.write(bytes);

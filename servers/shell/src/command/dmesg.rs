@@ -7,14 +7,36 @@ use core::fmt;
 
 use profd::text::counted;
 
-use super::{Context, Quoted};
+use super::{Command, Context, Group, Quoted};
 
 /// Longest line that is shown whole; the rest of a longer one is cut.
 const LINE_MAX: usize = 512;
 /// Most lines that can be asked for by number, as that many are kept until the end of the log is known.
 const LINES_MAX: usize = 4096;
 
-pub(super) fn run(context: Context<'_>) -> fmt::Result {
+pub(super) const DMESG: Command = Command {
+    name: "dmesg",
+    group: Group::Machine,
+    usage: "dmesg [n] [filter]",
+    summary: "the kernel log",
+    arguments: &[],
+    details: "\
+n       only the last n lines
+filter  only lines that contain it
+",
+    facts: None,
+    examples: &[
+        ("dmesg 10", "the last ten lines"),
+        ("dmesg cpu", "the lines that contain `cpu`"),
+        (
+            "dmesg 1 \"page fault\"",
+            "the last line that contains `page fault`",
+        ),
+    ],
+    run,
+};
+
+fn run(context: Context<'_>) -> fmt::Result {
     let (count, filter) = match *context.args {
         [] => (None, ""),
         [filter] if !is_number(filter) => (None, filter),

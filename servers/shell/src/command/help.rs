@@ -1,11 +1,36 @@
-//! `help`: the list of commands, or one of them with examples. It fits a screen of 24 rows and 80 columns.
+//! `help`: every command by its group, or one of them with examples. It fits a screen of 24 rows and 80 columns.
 
 use core::fmt;
 
-use super::{COMMANDS, Context, find, unknown};
+use super::{Argument, COMMANDS, Command, Context, Group, find, unknown};
 use crate::text;
 
-pub(super) fn run(context: Context<'_>) -> fmt::Result {
+/// Columns of a command's name in the list.
+const NAME: usize = 9;
+/// Columns of its summary: two commands fit a row.
+pub(super) const SUMMARY: usize = 28;
+
+/// The groups in order, with their headings.
+const GROUPS: [(Group, &str); 4] = [
+    (Group::Measure, "measure"),
+    (Group::Programs, "programs"),
+    (Group::Machine, "machine"),
+    (Group::Session, "session"),
+];
+
+pub(super) const HELP: Command = Command {
+    name: "help",
+    group: Group::Session,
+    usage: "help [COMMAND]",
+    summary: "this, or help of a command",
+    arguments: &[Argument::Command],
+    details: "",
+    facts: None,
+    examples: &[("help profile", "what `profile` can do")],
+    run,
+};
+
+fn run(context: Context<'_>) -> fmt::Result {
     let name = match *context.args {
         [] => return list(context),
         [name] => name,
@@ -34,16 +59,27 @@ pub(super) fn run(context: Context<'_>) -> fmt::Result {
 }
 
 fn list(context: Context<'_>) -> fmt::Result {
-    let session = context.session;
-    for command in COMMANDS {
-        // The usage of `profile` alone fills a line; its own help has it.
-        let usage = match command.usage.len() {
-            0..=24 => command.usage,
-            _ => command.name,
-        };
-        writeln!(session, "{usage:24}{}", command.summary)?;
-    }
-    session.write_str(
+    rows(COMMANDS, context.session)?;
+    context.session.write_str(
         "\n`help COMMAND` has examples. Ctrl-C ends what runs; cursor up recalls lines.\n",
     )
+}
+
+/// The commands of each group below its heading, two in a row.
+pub(super) fn rows(commands: &[Command], out: &mut (impl fmt::Write + ?Sized)) -> fmt::Result {
+    for (group, heading) in GROUPS {
+        writeln!(out, "{heading}")?;
+        let mut members = commands.iter().filter(|command| command.group == group);
+        while let Some(Command { name, summary, .. }) = members.next() {
+            match members.next() {
+                None => writeln!(out, "  {name:NAME$} {summary}")?,
+                Some(second) => writeln!(
+                    out,
+                    "  {name:NAME$} {summary:SUMMARY$}  {:NAME$} {}",
+                    second.name, second.summary
+                )?,
+            }
+        }
+    }
+    Ok(())
 }

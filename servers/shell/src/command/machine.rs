@@ -4,18 +4,62 @@ use core::fmt;
 
 use profd::text::counted;
 
-use super::Context;
+use super::{Command, Context, Group};
 use crate::format::{Microseconds, PAGE_KIB, Percent, Span};
 
-pub(super) const MEM_DETAILS: &str = "\
+pub(super) const MEM: Command = Command {
+    name: "mem",
+    group: Group::Machine,
+    usage: "mem",
+    summary: "where the memory is",
+    arguments: &[],
+    details: "\
 free, waiting, kernel, bootfs and processes add up to the total. `waiting` is
 freed, but some CPU may still reach it. Below them are the kernel's pools: slots
 in use, of how many.
-";
+",
+    facts: None,
+    examples: &[("mem", "all of it, in KiB")],
+    run: mem,
+};
 
-pub(super) const UPTIME_DETAILS: &str = "\
+pub(super) const UPTIME: Command = Command {
+    name: "uptime",
+    group: Group::Machine,
+    usage: "uptime",
+    summary: "time since boot; CPU loads",
+    arguments: &[],
+    details: "\
 longest: the longest time that the CPU had interrupts off in one kernel entry
-";
+",
+    facts: None,
+    examples: &[("uptime", "one line, and one for each CPU")],
+    run: uptime,
+};
+
+pub(super) const VERSION: Command = Command {
+    name: "version",
+    group: Group::Machine,
+    usage: "version",
+    summary: "what this is",
+    arguments: &[],
+    details: "",
+    facts: None,
+    examples: &[("version", "one line")],
+    run: version,
+};
+
+pub(super) const POWEROFF: Command = Command {
+    name: "poweroff",
+    group: Group::Machine,
+    usage: "poweroff",
+    summary: "power the machine off",
+    arguments: &[],
+    details: "",
+    facts: None,
+    examples: &[("poweroff", "at once, without a question")],
+    run: poweroff,
+};
 
 /// Names of the pools of [`ipc::abi::info::MemoryInfo::pools`].
 const POOLS: [&str; 7] = [
@@ -28,7 +72,7 @@ const POOLS: [&str; 7] = [
     "badges",
 ];
 
-pub(super) fn mem(context: Context<'_>) -> fmt::Result {
+fn mem(context: Context<'_>) -> fmt::Result {
     if let [first, ..] = *context.args {
         return context.too_many(first);
     }
@@ -54,7 +98,7 @@ pub(super) fn mem(context: Context<'_>) -> fmt::Result {
     Ok(())
 }
 
-pub(super) fn uptime(context: Context<'_>) -> fmt::Result {
+fn uptime(context: Context<'_>) -> fmt::Result {
     if let [first, ..] = *context.args {
         return context.too_many(first);
     }
@@ -84,7 +128,7 @@ pub(super) fn uptime(context: Context<'_>) -> fmt::Result {
     Ok(())
 }
 
-pub(super) fn version(context: Context<'_>) -> fmt::Result {
+fn version(context: Context<'_>) -> fmt::Result {
     if let [first, ..] = *context.args {
         return context.too_many(first);
     }
@@ -94,7 +138,7 @@ pub(super) fn version(context: Context<'_>) -> fmt::Result {
     }
 }
 
-pub(super) fn poweroff(context: Context<'_>) -> fmt::Result {
+fn poweroff(context: Context<'_>) -> fmt::Result {
     if let [first, ..] = *context.args {
         return context.too_many(first);
     }

@@ -1,10 +1,13 @@
-//! The commands. Each is one row of [`COMMANDS`] and one function that writes to a session and acts through the system.
+//! The commands. Each is a [`Command`] and one function, side by side in the file of its kind, and an entry of [`COMMANDS`].
+//! The function writes to a session and acts through the system.
 
+mod argument;
 mod dmesg;
 mod help;
 mod machine;
 mod process;
 mod profile;
+mod session;
 #[cfg(test)]
 mod tests;
 
@@ -21,14 +24,33 @@ use crate::session::Session;
 use crate::system::System;
 use crate::{text, words};
 
+pub use argument::Argument;
+
+/// What a command is about, and the heading under which `help` lists it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Group {
+    /// Where time and memory go.
+    Measure,
+    /// What runs.
+    Programs,
+    /// What it runs on.
+    Machine,
+    /// The shell itself.
+    Session,
+}
+
 /// A command.
 pub struct Command {
     /// What is typed.
     pub name: &'static str,
+    /// Where `help` lists it.
+    pub group: Group,
     /// How it is written, arguments and all.
     pub usage: &'static str,
-    /// What it does, in a few words.
+    /// What it does, in so few words that `help` can list two commands in a row.
     pub summary: &'static str,
+    /// What each argument is, for who presses Tab in it; those that follow cannot be completed.
+    pub arguments: &'static [Argument],
     /// What its arguments mean; whole lines, or nothing.
     pub details: &'static str,
     /// What only the system knows of them; a line, or nothing.
@@ -53,131 +75,37 @@ impl Context<'_> {
         let line = format!("{}: {error}", self.command.name);
         self.session.write_str(&text::wrapped(&line))
     }
+
     /// Names the first argument that the command has no use for.
     fn too_many(self, argument: &str) -> fmt::Result {
+        let usage = self.command.usage;
         self.fail(format_args!(
-            "too many arguments from {} on",
+            "{} is too much; usage: {usage}",
             Quoted(argument)
         ))
     }
+
+    /// Says which argument is missing.
+    fn missing(self, what: &str) -> fmt::Result {
+        let usage = self.command.usage;
+        self.fail(format_args!("{what} is missing; usage: {usage}"))
+    }
 }
 
-/// Every command, in the order of `help`.
+/// Every command; `help` lists each group in this order.
 pub const COMMANDS: &[Command] = &[
-    Command {
-        name: "help",
-        usage: "help [command]",
-        summary: "this list, or how a command is used",
-        details: "",
-        facts: None,
-        examples: &[("help profile", "what `profile` can do")],
-        run: help::run,
-    },
-    Command {
-        name: "profile",
-        usage: profd::request::USAGE,
-        summary: "where the machine spends its time",
-        details: profile::DETAILS,
-        facts: None,
-        examples: &[
-            ("profile", "1000 ms, every process, the 8 hottest chains"),
-            (
-                "profile 2000 all 3",
-                "2 s, every process, 3 chains: fits one screen",
-            ),
-            ("profile 500 12", "500 ms, only pid 12"),
-            (
-                "profile 100 all 8 source tick",
-                "from the timer tick, whatever else there is",
-            ),
-        ],
-        run: profile::run,
-    },
-    Command {
-        name: "ps",
-        usage: "ps",
-        summary: "the processes, and what each has used",
-        details: process::PS_DETAILS,
-        facts: None,
-        examples: &[("ps", "one line for each process")],
-        run: process::ps,
-    },
-    Command {
-        name: "run",
-        usage: "run PROGRAM [ARGS] [&]",
-        summary: "run a program; with & in the background",
-        details: process::RUN_DETAILS,
-        facts: Some(process::programs),
-        examples: &[
-            (
-                "run shares 60 30 10 &",
-                "load to measure, in the background",
-            ),
-            ("run crash null", "what is said of a program that faults"),
-        ],
-        run: process::run,
-    },
-    Command {
-        name: "kill",
-        usage: "kill PID",
-        summary: "end a process",
-        details: process::KILL_DETAILS,
-        facts: None,
-        examples: &[("kill 7", "ends the process that `ps` shows as 7")],
-        run: process::kill,
-    },
-    Command {
-        name: "mem",
-        usage: "mem",
-        summary: "where the memory is",
-        details: machine::MEM_DETAILS,
-        facts: None,
-        examples: &[("mem", "all of it, in KiB")],
-        run: machine::mem,
-    },
-    Command {
-        name: "uptime",
-        usage: "uptime",
-        summary: "time since boot, and what each CPU did",
-        details: machine::UPTIME_DETAILS,
-        facts: None,
-        examples: &[("uptime", "one line, and one for each CPU")],
-        run: machine::uptime,
-    },
-    Command {
-        name: "dmesg",
-        usage: "dmesg [n] [filter]",
-        summary: "the kernel log",
-        details: "n       only the last n lines\nfilter  only lines that contain it\n",
-        facts: None,
-        examples: &[
-            ("dmesg 10", "the last ten lines"),
-            ("dmesg cpu", "the lines that contain `cpu`"),
-            (
-                "dmesg 1 \"page fault\"",
-                "the last line that contains `page fault`",
-            ),
-        ],
-        run: dmesg::run,
-    },
-    Command {
-        name: "version",
-        usage: "version",
-        summary: "what this is",
-        details: "",
-        facts: None,
-        examples: &[("version", "one line")],
-        run: machine::version,
-    },
-    Command {
-        name: "poweroff",
-        usage: "poweroff",
-        summary: "power the machine off",
-        details: "",
-        facts: None,
-        examples: &[("poweroff", "at once, without a question")],
-        run: machine::poweroff,
-    },
+    profile::PROFILE,
+    process::PS,
+    process::RUN,
+    process::KILL,
+    machine::MEM,
+    machine::UPTIME,
+    dmesg::DMESG,
+    machine::VERSION,
+    machine::POWEROFF,
+    help::HELP,
+    session::ECHO,
+    session::CLEAR,
 ];
 
 /// Runs a line.

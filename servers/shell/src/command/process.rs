@@ -9,32 +9,69 @@ use ipc::abi::info::ThreadState;
 use ipc::proto::CallError;
 use ipc::proto::init::{Args, InitError, Name, ProcessInfo};
 
-use super::{Context, Quoted};
+use super::argument::{self, Argument};
+use super::{Command, Context, Group, Quoted};
 use crate::ending;
 use crate::format::{PAGE_KIB, Seconds};
 use crate::protocol::Stop;
 use crate::system::System;
 
-pub(super) const PS_DETAILS: &str = "\
+pub(super) const PS: Command = Command {
+    name: "ps",
+    group: Group::Programs,
+    usage: "ps",
+    summary: "the processes",
+    arguments: &[],
+    details: "\
 STATE  what its most active thread does: run, ready, recv (waits for calls),
        call (waits for an answer), wait, sleep, unmap, held, dead
 CPU    where that thread runs now
 TIME   time that its threads ran, all together
 MEM    memory that it uses; all together it is `processes` of `mem`
-";
+",
+    facts: None,
+    examples: &[("ps", "one line for each process")],
+    run: ps,
+};
 
-pub(super) const RUN_DETAILS: &str = "\
+pub(super) const RUN: Command = Command {
+    name: "run",
+    group: Group::Programs,
+    usage: "run PROGRAM [ARGS] [&]",
+    summary: "run a program",
+    arguments: &[Argument::Program],
+    details: "\
 Without &, its output appears, Ctrl-C kills it, and you are told how it ended
 unless it exited with 0. With &, the prompt is back at once and such an end is
 told at a later prompt.
-";
+",
+    facts: Some(programs),
+    examples: &[
+        (
+            "run shares 60 30 10 &",
+            "load to measure, in the background",
+        ),
+        ("run crash null", "what is said of a program that faults"),
+    ],
+    run,
+};
 
-pub(super) const KILL_DETAILS: &str = "\
+pub(super) const KILL: Command = Command {
+    name: "kill",
+    group: Group::Programs,
+    usage: "kill PID",
+    summary: "end a process",
+    arguments: &[Argument::Pid],
+    details: "\
 init and the shell of this session are not killed. init starts the other
 servers again.
-";
+",
+    facts: None,
+    examples: &[("kill 7", "ends the process that `ps` shows as 7")],
+    run: kill,
+};
 
-pub(super) fn ps(context: Context<'_>) -> fmt::Result {
+fn ps(context: Context<'_>) -> fmt::Result {
     if let [first, ..] = *context.args {
         return context.too_many(first);
     }
@@ -71,7 +108,7 @@ fn row(out: &mut (impl fmt::Write + ?Sized), process: &ProcessInfo) -> fmt::Resu
     writeln!(out, " {:>11} {kib:>7}K", Seconds(process.cpu_ns))
 }
 
-pub(super) fn run(context: Context<'_>) -> fmt::Result {
+fn run(context: Context<'_>) -> fmt::Result {
     let (words, background) = match context.args {
         [words @ .., "&"] => (words, true),
         words => (words, false),
@@ -117,7 +154,7 @@ fn no_such_program(context: Context<'_>, program: &str) -> fmt::Result {
 }
 
 /// What `help run` says of the programs.
-pub(super) fn programs(system: &mut dyn System) -> String {
+fn programs(system: &mut dyn System) -> String {
     format!("programs: {}", list(system))
 }
 
@@ -146,16 +183,15 @@ fn foreground(context: Context<'_>, pid: u32) -> fmt::Result {
     }
 }
 
-pub(super) fn kill(context: Context<'_>) -> fmt::Result {
+fn kill(context: Context<'_>) -> fmt::Result {
     let word = match *context.args {
         [word] => word,
-        [] => return context.fail("a pid is missing"),
+        [] => return context.missing("a pid"),
         [_, second, ..] => return context.too_many(second),
     };
-    let digits = word.bytes().all(|byte| byte.is_ascii_digit());
-    let pid = match word.parse::<u32>() {
-        Ok(pid) if digits && pid > 0 => pid,
-        _ => return context.fail(format_args!("{}: not a pid that `ps` shows", Quoted(word))),
+    let pid = match argument::pid(word) {
+        Ok(pid) => pid,
+        Err(error) => return context.fail(error),
     };
     if pid == context.system.own_pid() {
         return context.fail(format_args!(

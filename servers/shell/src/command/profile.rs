@@ -2,10 +2,16 @@
 
 use core::fmt;
 
-use super::Context;
+use super::{Argument, Command, Context, Group};
 use crate::protocol::Stop;
 
-pub(super) const DETAILS: &str = "\
+pub(super) const PROFILE: Command = Command {
+    name: "profile",
+    group: Group::Measure,
+    usage: profd::request::USAGE,
+    summary: "where time is spent",
+    arguments: &[Argument::Other, Argument::Pid],
+    details: "\
 ms        how long, 1 to 2000; 1000 if not said
 pid|all   one process, or every one; `all` is how chains are said without a pid
 chains    how many to print, 1 to 512, the hottest first; 8 if not said
@@ -17,9 +23,24 @@ folded    one chain a line, for flame graphs
 
 A sample belongs to the process that was executing. `<-` is a caller, `<=`
 begins the frames of the client that was served. Ctrl-C ends the window early.
-";
+",
+    facts: None,
+    examples: &[
+        ("profile", "1000 ms, every process, the 8 hottest chains"),
+        (
+            "profile 2000 all 3",
+            "2 s, every process, 3 chains: fits one screen",
+        ),
+        ("profile 500 12", "500 ms, only pid 12"),
+        (
+            "profile 100 all 8 source tick",
+            "from the timer tick, whatever else there is",
+        ),
+    ],
+    run,
+};
 
-pub(super) fn run(context: Context<'_>) -> fmt::Result {
+fn run(context: Context<'_>) -> fmt::Result {
     let request = match profd::request::parse(context.args) {
         Ok(request) => request,
         Err(error) => return context.fail(error),

@@ -7,7 +7,7 @@ use super::LINE_MAX;
 use super::buffer::Buffer;
 use super::history::History;
 use super::keys::Key;
-use super::view::View;
+use super::view::{CLEAR_SCREEN, View};
 
 /// What a key led to, beyond a changed line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,7 +76,7 @@ impl Editor {
                 self.overlong &= !self.line.text().is_empty();
             }
             Key::Up | Key::Down => self.recall(key),
-            Key::Clear => out.push_str("\x1b[H\x1b[2J"),
+            Key::Clear => out.push_str(CLEAR_SCREEN),
         }
         self.show(out);
         None

@@ -14,6 +14,8 @@ use super::buffer::Buffer;
 
 /// What asks for a line.
 pub const PROMPT: &str = "> ";
+/// Cursor to the first row, then everything erased.
+pub const CLEAR_SCREEN: &str = "\x1b[H\x1b[2J";
 /// Columns of the text, in a terminal of 80: two stay free for the echo of Ctrl-C, and the last one because a character
 /// in it may wrap.
 pub const COLUMNS: usize = 80 - PROMPT.len() - 2 - 1;

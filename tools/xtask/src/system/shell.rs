@@ -23,7 +23,8 @@ pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
 fn commands(context: &Context<'_>) -> Verdict {
     let mut session = Session::on(context, 2)?;
     let names = [
-        "help", "profile", "ps", "run", "kill", "mem", "uptime", "dmesg", "version", "poweroff",
+        "profile", "ps", "run", "kill", "mem", "uptime", "dmesg", "version", "poweroff", "help",
+        "echo", "clear",
     ];
     session.expect("help", &names)?;
     for name in names {
@@ -44,6 +45,9 @@ fn commands(context: &Context<'_>) -> Verdict {
     session.expect("uptime", &["2 cpus"])?;
     session.expect("version", &["Sonde"])?;
     session.expect("dmesg", &["kernel: ", "2 cpus"])?;
+    let echo = session.run("echo one  \"two  three\"")?;
+    ensure!(echo == "one two  three\n", "{echo}");
+    session.run("clear")?;
     session.expect("nonsense", &["nonsense", "help"])?;
     session.power_off()
 }

@@ -1,0 +1,41 @@
+//! Every command against the fake system: what it does, and the text a user sees.
+
+mod crash;
+mod dmesg;
+mod errors;
+mod help;
+mod machine;
+mod process;
+mod profile;
+mod session;
+
+use crate::fake::{FakeSession, FakeSystem};
+use crate::jobs::Jobs;
+
+use super::execute;
+
+#[derive(Default)]
+struct Bench {
+    system: FakeSystem,
+    session: FakeSession,
+    jobs: Jobs,
+}
+
+impl Bench {
+    /// Runs a line and gives what it printed.
+    fn run(&mut self, line: &str) -> String {
+        execute(line, &mut self.session, &mut self.system, &mut self.jobs).unwrap();
+        std::mem::take(&mut self.session.text)
+    }
+    /// What the next prompt reports.
+    fn prompt(&mut self) -> String {
+        self.jobs
+            .report(&mut self.system, &mut self.session)
+            .unwrap();
+        std::mem::take(&mut self.session.text)
+    }
+}
+
+fn run(line: &str) -> String {
+    Bench::default().run(line)
+}
