@@ -18,7 +18,7 @@ options:
   --cmdline STR    kernel command line
   --udp-port P     loopback port that reaches the guest's remote shell (7663)
   --timeout S      stop after S seconds, with status 124
-  --gdb            wait for a debugger on 127.0.0.1:1234
+  --gdb            wait for gdb, and print the command that starts it
   --icount         deterministic time: one nanosecond an instruction
 The environment variable QEMU names another QEMU binary; SONDE_SEED is the seed of the first round of soak.
 Status 0 means that the guest powered itself off, or that something was tested and nothing failed.

@@ -86,6 +86,7 @@ fn count(image: &Image, smp: u32, typed: &[u8], directory: &Path) -> Result<u64>
         serial: Serial::Buffered,
         network: Network::Closed,
         off: Off::Stay,
+        debugger: None,
     };
     let mut least = u64::MAX;
     for _ in 0..RUNS {

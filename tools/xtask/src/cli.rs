@@ -64,7 +64,7 @@ pub struct BootOptions {
     /// Seconds after which the machine is stopped, with status 124.
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..))]
     pub timeout: Option<u64>,
-    /// Wait for a debugger.
+    /// Wait for gdb, and print the command that starts it.
     #[arg(long)]
     pub gdb: bool,
     /// Deterministic time: one nanosecond an instruction.

@@ -4,6 +4,7 @@
 mod bench;
 mod build;
 mod cli;
+mod gdb;
 mod qemu;
 mod soak;
 mod system;

@@ -14,6 +14,7 @@ mod symtab;
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -21,6 +22,7 @@ use ipc::bootfs;
 use ipc::name::KERNEL_CRATES;
 use ipc::proto::system::{Start, SystemConfig};
 
+use crate::gdb;
 use crate::workspace::Workspace;
 use archive::Archive;
 use compile::Executable;
@@ -76,6 +78,7 @@ pub fn build(workspace: &Workspace, edition: &Edition) -> Result<Image> {
     let (kernel_path, bootfs_path) = (out.join("kernel"), out.join(edition.archive));
     replace(&kernel_path, &strip::strip_debug(&kernel_elf)?)?;
     replace(&bootfs_path, &bytes)?;
+    replace(&out.join(gdb::SCRIPT), gdb::script().as_bytes())?;
     Ok(Image {
         kernel: kernel_path,
         bootfs: Some(bootfs_path),
@@ -99,22 +102,34 @@ fn add(archive: &mut Archive, name: &str, executable: &Executable, out: &Path) -
     archive.add(name, &strip::strip_debug(&whole).with_context(in_file)?);
     keep(
         &elf::build_id(&whole).with_context(in_file)?,
+        name,
         &executable.path,
-        out,
+        &out.join("symbols"),
     )?;
     Ok(whole)
 }
 
-/// Keeps an unstripped file where debuggers look for it: `.build-id/ab/cdef.debug`.
-fn keep(build_id: &str, file: &Path, out: &Path) -> Result<()> {
+/// Keeps an unstripped file where debuggers look for it, `.build-id/ab/cdef.debug`, and where its name in the archive leads to it.
+fn keep(build_id: &str, name: &str, file: &Path, symbols: &Path) -> Result<()> {
     let (directory, rest) = build_id.split_at(2);
-    let directory = out.join("symbols/.build-id").join(directory);
-    let kept = directory.join(format!("{rest}.debug"));
-    if !kept.exists() {
-        fs::create_dir_all(&directory)?;
-        fs::copy(file, &kept)?;
+    let kept = format!(".build-id/{directory}/{rest}.debug");
+    let path = symbols.join(&kept);
+    if !path.exists() {
+        make_parent(&path)?;
+        fs::copy(file, &path)?;
     }
+    let (link, up) = (symbols.join(name), "../".repeat(name.matches('/').count()));
+    let target = PathBuf::from(up + &kept);
+    if fs::read_link(&link).is_ok_and(|old| old == target) {
+        return Ok(());
+    }
+    make_parent(&link)?;
+    in_one_step(&link, |temporary| symlink(&target, temporary))?;
     Ok(())
+}
+
+fn make_parent(path: &Path) -> io::Result<()> {
+    path.parent().map_or(Ok(()), fs::create_dir_all)
 }
 
 /// Gives a file new content in one step, so that a machine that boots meanwhile gets either; leaves it alone if it has
@@ -123,7 +138,12 @@ fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     if fs::read(path).is_ok_and(|old| old == content) {
         return Ok(());
     }
+    in_one_step(path, |temporary| fs::write(temporary, content))
+}
+
+/// Makes a file under another name first.
+fn in_one_step(path: &Path, make: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
     let temporary = path.with_extension(std::process::id().to_string());
-    fs::write(&temporary, content)?;
+    make(&temporary)?;
     fs::rename(&temporary, path)
 }

@@ -16,8 +16,6 @@ use crate::cli::{Accel, BootOptions};
 
 /// UDP port of the remote shell, in the guest and, unless another is asked for, on the host: SOND on a telephone.
 pub const REMOTE_SHELL_PORT: u16 = 7663;
-/// Where a debugger connects.
-const GDB: &str = "tcp:127.0.0.1:1234";
 
 /// Where the guest's serial line goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +57,8 @@ pub struct Machine {
     pub network: Network,
     /// What becomes of QEMU when it is off.
     pub off: Off,
+    /// Port of the loopback interface on which the machine waits for a debugger before its first instruction.
+    pub debugger: Option<u16>,
 }
 
 impl Machine {
@@ -115,8 +115,8 @@ impl Machine {
         if options.icount {
             qemu.args(["-icount", "shift=0,sleep=off"]);
         }
-        if options.gdb {
-            qemu.args(["-S", "-gdb", GDB]);
+        if let Some(port) = self.debugger {
+            qemu.args(["-S", "-gdb", &format!("tcp:127.0.0.1:{port}")]);
         }
         qemu.args(&options.qemu_args);
         qemu
@@ -152,6 +152,7 @@ mod tests {
             serial: Serial::Pipes,
             network,
             off: Off::Exit,
+            debugger: None,
         };
         let image = Image {
             kernel: "/k".into(),

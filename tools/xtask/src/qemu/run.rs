@@ -15,6 +15,7 @@ use signal_hook::iterator::Signals;
 
 use crate::build::Image;
 use crate::cli::BootOptions;
+use crate::gdb;
 
 use super::command::{Machine, Network, Off, REMOTE_SHELL_PORT, Serial};
 use super::{PANIC, POWER_OFF, debug_exit, fit, kvm};
@@ -38,14 +39,9 @@ pub fn boot(image: &Image, options: &BootOptions) -> Result<u8> {
     fit::check(image, options.mem)?;
     let mut options = options.clone();
     kvm::choose(&mut options);
-    if options.gdb {
-        // The kernel that boots has no debug information; the debugger finds it by build-id.
-        let kernel = image.kernel.display();
-        let symbols = image.kernel.with_file_name("symbols");
-        eprintln!(
-            "xtask: waiting for: gdb -iex 'set debug-file-directory {}' {kernel} -ex 'target remote 127.0.0.1:1234'",
-            symbols.display()
-        );
+    let debugger = options.gdb.then(gdb::port).transpose()?;
+    if let Some(port) = debugger {
+        eprintln!("xtask: waiting for: {}", gdb::command_line(image, port));
     }
     let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
     let machine = Machine {
@@ -56,6 +52,7 @@ pub fn boot(image: &Image, options: &BootOptions) -> Result<u8> {
         },
         network: network(options.udp_port),
         off: Off::Exit,
+        debugger,
         options,
     };
     // Before QEMU starts, so that no signal can end this process alone and leave QEMU behind.

@@ -151,13 +151,34 @@ impl Guest {
     /// # Errors
     /// If QEMU cannot be run.
     pub fn boot(image: &Image, options: BootOptions) -> Result<Self, GuestError> {
+        Self::start(Self::machine(options).command(image))
+    }
+
+    /// As [`Self::boot`], but the machine waits for a debugger on this port.
+    ///
+    /// # Errors
+    /// If QEMU cannot be run.
+    pub fn wait_for_debugger(
+        image: &Image,
+        options: BootOptions,
+        port: u16,
+    ) -> Result<Self, GuestError> {
         let machine = Machine {
+            debugger: Some(port),
+            ..Self::machine(options)
+        };
+        Self::start(machine.command(image))
+    }
+
+    /// A machine with its serial line on pipes and its network shut.
+    const fn machine(options: BootOptions) -> Machine {
+        Machine {
             options,
             serial: Serial::Pipes,
             network: Network::Closed,
             off: Off::Exit,
-        };
-        Self::start(machine.command(image))
+            debugger: None,
+        }
     }
 
     /// Starts a machine whose serial line is the command's stdin and stdout.

@@ -5,6 +5,7 @@ mod binomial;
 mod boot;
 pub mod calm;
 pub mod features;
+mod gdb;
 pub mod guest;
 mod input;
 mod machine;
@@ -44,6 +45,9 @@ pub fn run(context: &Context<'_>) -> Result<Report> {
     cases.extend(profile::cases(context));
     cases.extend(truth::cases(context));
     cases.extend(bench::cases(context));
+    cases.extend(gdb::cases(context));
     cases.extend(soak::short_cases(context));
-    Ok(run_cases(context, JOBS, &cases))
+    let mut report = run_cases(context, JOBS, &cases);
+    gdb::note(context, &mut report);
+    Ok(report)
 }

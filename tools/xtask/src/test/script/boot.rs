@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anyhow::ensure;
+use anyhow::{Context as _, ensure};
 
 use crate::test::{Case, Context, Verdict};
 
@@ -89,16 +89,23 @@ fn options(context: &Context<'_>) -> Verdict {
     let result = output(&mut boot(context, &tools, qemu, &arguments)?, b"")?;
     expect_status(&result, 0)?;
     let words = String::from_utf8(result.stdout)?;
+    let stderr = String::from_utf8_lossy(&result.stderr);
     for expected in [
         "-smp\n3\n",
         "-m\n77M\n",
         "-append\na  b\n",
         "-icount\nshift=0,sleep=off\n",
         "user,id=net,hostfwd=udp:127.0.0.1:4000-:7663\n",
-        "-gdb\ntcp:127.0.0.1:1234\n",
     ] {
         ensure!(words.contains(expected), "no {expected:?} in:\n{words}");
     }
+    let port = words.split_once("-gdb\ntcp:127.0.0.1:");
+    let port = port.and_then(|(_, rest)| rest.lines().next());
+    let port = port.with_context(|| format!("no port in:\n{words}"))?;
+    ensure!(
+        stderr.contains(&format!("-ex 'target remote 127.0.0.1:{port}'")),
+        "no port {port} in:\n{stderr}"
+    );
     ensure!(words.ends_with("\n-x y\n"), "{words}");
     Ok(())
 }
