@@ -138,6 +138,8 @@ pub fn config() -> SystemConfig {
 pub struct Ledger {
     /// Handles that are open in init.
     pub open: usize,
+    /// Handles that may receive, by endpoint; there is no endpoint 0.
+    ears: Vec<usize>,
     /// Operations so far.
     pub operations: usize,
     /// The operation that fails, counted from 0.
@@ -165,17 +167,33 @@ pub struct FakeProcess {
     pub status: ProcessStatus,
     pub started: bool,
     pub maps: Vec<(u64, u64, Rights)>,
-    pub given: Vec<Rights>,
+    /// Handles that it was given.
+    pub given: Vec<Given>,
     pub startup: Vec<u8>,
     pub priority: u8,
 }
 
+/// A handle in a process.
+#[derive(Clone, Copy)]
+pub struct Given {
+    rights: Rights,
+    /// The endpoint that it names; 0 if it is to something else.
+    pub endpoint: usize,
+}
+
 impl Ledger {
+    /// Whether nobody may receive at an endpoint: then every call there fails at once.
+    pub fn is_dead(&self, endpoint: usize) -> bool {
+        self.ears[endpoint] == 0
+    }
     pub fn process(&mut self, pid: u32) -> &mut FakeProcess {
         &mut self.processes[pid as usize - 1]
     }
     /// Ends a process; its memory is back.
     pub fn end(&mut self, pid: u32, reason: ExitReason, code: u64) {
+        for given in core::mem::take(&mut self.process(pid).given) {
+            self.ears[given.endpoint] -= ears(given.rights);
+        }
         let process = self.process(pid);
         process.status.reason = reason as u64;
         process.status.code = code;
@@ -199,11 +217,18 @@ fn has(rights: Rights, needed: Rights) -> Result<(), Error> {
     }
 }
 
+/// How many ears of an endpoint a handle with these rights is.
+fn ears(rights: Rights) -> usize {
+    rights.contains(Rights::RECEIVE).into()
+}
+
 /// An open handle of init.
 pub struct FakeHandle {
     ledger: Rc<RefCell<Ledger>>,
     /// Process that a thread's handle belongs to.
     pid: u32,
+    /// The endpoint that it names; 0 if it is to something else.
+    endpoint: usize,
     rights: Rights,
 }
 
@@ -215,18 +240,26 @@ impl fmt::Debug for FakeHandle {
 
 impl Drop for FakeHandle {
     fn drop(&mut self) {
-        self.ledger.borrow_mut().open -= 1;
+        let mut ledger = self.ledger.borrow_mut();
+        ledger.open -= 1;
+        ledger.ears[self.endpoint] -= ears(self.rights);
     }
 }
 
 impl FakeHandle {
     pub fn new(ledger: &Rc<RefCell<Ledger>>, rights: Rights) -> Self {
-        ledger.borrow_mut().open += 1;
-        let ledger = Rc::clone(ledger);
-        let pid = 0;
+        Self::to_endpoint(ledger, rights, 0)
+    }
+
+    fn to_endpoint(ledger: &Rc<RefCell<Ledger>>, rights: Rights, endpoint: usize) -> Self {
+        let mut open = ledger.borrow_mut();
+        open.open += 1;
+        open.ears[endpoint] += ears(rights);
+        drop(open);
         Self {
-            ledger,
-            pid,
+            ledger: Rc::clone(ledger),
+            pid: 0,
+            endpoint,
             rights,
         }
     }
@@ -243,7 +276,10 @@ pub struct FakeMachine(pub Rc<RefCell<Ledger>>);
 
 impl FakeMachine {
     pub fn new() -> Self {
-        let mut ledger = Ledger::default();
+        let mut ledger = Ledger {
+            ears: vec![0],
+            ..Ledger::default()
+        };
         ledger.processes.push(FakeProcess {
             status: ProcessStatus {
                 pid: 1,
@@ -357,8 +393,10 @@ impl Machine for FakeMachine {
         self.step()?;
         has(handle.rights, rights | Rights::TRANSFER)?;
         let mut ledger = self.0.borrow_mut();
+        let endpoint = handle.endpoint;
+        ledger.ears[endpoint] += ears(rights);
         let given = &mut ledger.process(process.pid).given;
-        given.push(rights);
+        given.push(Given { rights, endpoint });
         Ok(Handle::new(given.len() as u32, 1))
     }
 
@@ -378,15 +416,24 @@ impl Machine for FakeMachine {
 
     fn duplicate(&mut self, handle: &FakeHandle, rights: Rights) -> Result<FakeHandle, Error> {
         has(handle.rights, rights | Rights::DUPLICATE)?;
-        self.handle(rights)
+        self.step()?;
+        Ok(FakeHandle::to_endpoint(&self.0, rights, handle.endpoint))
     }
     fn mint(&mut self, endpoint: &FakeHandle, badge: u64) -> Result<FakeHandle, Error> {
         assert_ne!(badge, 0);
         has(endpoint.rights, Rights::MINT)?;
-        self.handle(SHARE | Rights::CALL)
+        self.step()?;
+        let rights = SHARE | Rights::CALL;
+        Ok(FakeHandle::to_endpoint(&self.0, rights, endpoint.endpoint))
     }
     fn create_endpoint(&mut self) -> Result<FakeHandle, Error> {
-        self.handle(SHARE | Rights::CALL | Rights::RECEIVE | Rights::MINT)
+        self.step()?;
+        let mut ledger = self.0.borrow_mut();
+        ledger.ears.push(0);
+        let endpoint = ledger.ears.len() - 1;
+        drop(ledger);
+        let rights = SHARE | Rights::CALL | Rights::RECEIVE | Rights::MINT;
+        Ok(FakeHandle::to_endpoint(&self.0, rights, endpoint))
     }
     fn create_notification(&mut self) -> Result<FakeHandle, Error> {
         self.handle(SHARE | Rights::SIGNAL | Rights::WAIT)

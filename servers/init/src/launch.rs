@@ -80,12 +80,12 @@ impl From<Error> for LaunchError {
     }
 }
 
-/// An endpoint that some program serves. init holds it open, so that callers have it before the server runs.
+/// An endpoint that some program serves. init holds it open, so that callers have it between two instances of the server.
 #[derive(Debug)]
 pub struct Endpoint<H> {
     /// Name.
     pub name: String,
-    /// With RECEIVE; `None` once init has given up on its server.
+    /// With RECEIVE; `None` while its server does not run and is not about to.
     pub handle: Option<H>,
 }
 
@@ -205,7 +205,7 @@ impl<M: Machine> Loader<'_, M> {
             let handle = match grant.what {
                 What::Call(name) => match endpoint(name) {
                     Some(endpoint) => machine.mint(endpoint, pid.into())?,
-                    // A server that init gave up on: this endpoint dies here, and every call to it fails at once.
+                    // Nobody serves it now: this endpoint dies here, and every call to it fails at once.
                     None => {
                         let dead = machine.create_endpoint()?;
                         machine.mint(&dead, pid.into())?

@@ -5,6 +5,9 @@
 //! happens to the endpoints then is the entry's choice: with `restart` init keeps them open, and a call made before the
 //! next instance runs waits for it, a second at most; with `leave`, or when init gives up, they die, and every call
 //! fails at once. With `halt` or `restart-or-halt` the system ends then.
+//!
+//! A server that starts on demand has no endpoint until then. So an endpoint is open exactly while its server runs or is
+//! about to, and no call waits for one that may never come.
 
 use alloc::collections::VecDeque;
 use alloc::string::{String, ToString};
@@ -79,17 +82,21 @@ pub struct Supervisor<'a, M: Machine, P: Responder<Handle = M::Handle>> {
 }
 
 impl<'a, M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'a, M, P> {
-    /// A supervisor with every endpoint of the configuration, and no process but init's own.
+    /// A supervisor with the endpoints of all that starts with the system, and no process but init's own.
     ///
     /// # Errors
     /// The kernel has no room for the endpoints, or does not say who init is.
     pub fn new(mut machine: M, archive: Bootfs<'a>, config: SystemConfig) -> Result<Self, Error> {
         let mut endpoints = Vec::new();
-        for name in config.programs.iter().flat_map(|program| &program.serves) {
-            endpoints.push(Endpoint {
-                name: name.clone(),
-                handle: Some(machine.create_endpoint()?),
-            });
+        for program in &config.programs {
+            for name in &program.serves {
+                let handle = match program.start {
+                    Start::Boot => Some(machine.create_endpoint()?),
+                    Start::Demand => None,
+                };
+                let name = name.clone();
+                endpoints.push(Endpoint { name, handle });
+            }
         }
         let own = machine.own_status()?.pid as u32;
         let mut supervisor = Self {
@@ -189,12 +196,21 @@ impl<'a, M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'a, M, P> {
         if self.running.len() >= RUNNING_MAX {
             return Err(InitError::TooManyPrograms);
         }
-        // Who starts a server by hand does not wait for init to do it.
-        self.due.retain(|due| due.program != index);
-        let launched = self.launch_entry(index, name, args, stdout);
-        let running = launched.map_err(refusal)?;
-        running.starter = starter;
-        Ok(running.pid)
+        match self.launch_entry(index, name, args, stdout) {
+            Ok(running) => {
+                running.starter = starter;
+                let pid = running.pid;
+                // Who starts a server by hand does not wait for init to do it.
+                self.due.retain(|due| due.program != index);
+                Ok(pid)
+            }
+            Err(error) => {
+                if !self.due.iter().any(|due| due.program == index) {
+                    self.shut(index);
+                }
+                Err(refusal(error))
+            }
+        }
     }
 
     fn launch_entry(
@@ -218,7 +234,7 @@ impl<'a, M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'a, M, P> {
         let (file, image_number) = self.file(&path).ok_or(LaunchError::NoImage)?;
         self.verify(&file, image_number)?;
         let image = Image::read(file.data).map_err(LaunchError::Image)?;
-        self.reopen(&program)?;
+        self.open(&program)?;
         let request = Request {
             program: &program,
             name,
@@ -261,14 +277,26 @@ impl<'a, M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'a, M, P> {
             .min()
     }
 
-    /// Makes the endpoints anew that died when init gave up on their server.
-    fn reopen(&mut self, program: &Program) -> Result<(), Error> {
+    /// Makes the endpoints that a server has only while it runs, or that died when init gave up on it.
+    fn open(&mut self, program: &Program) -> Result<(), Error> {
         for endpoint in &mut self.endpoints {
             if endpoint.handle.is_none() && program.serves.contains(&endpoint.name) {
                 endpoint.handle = Some(self.machine.create_endpoint()?);
             }
         }
         Ok(())
+    }
+
+    /// Ends the endpoints of a server that will not run: every call there fails, those that wait as well.
+    fn shut(&mut self, index: usize) {
+        let Some(program) = self.config.programs.get(index) else {
+            return;
+        };
+        for endpoint in &mut self.endpoints {
+            if program.serves.contains(&endpoint.name) {
+                endpoint.handle = None;
+            }
+        }
     }
 
     /// A file of the archive, and its number as an image: its place among the files, from 1. The kernel's image is 0.
@@ -397,19 +425,19 @@ impl<'a, M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'a, M, P> {
             self.machine.halt();
         }
         let mut again = false;
-        for endpoint in &mut self.endpoints {
-            if program.serves.contains(&endpoint.name) {
-                if let Some(handle) = &endpoint.handle {
-                    again |= self.machine.flush(handle);
-                }
-                if delay.is_none() {
-                    endpoint.handle = None;
-                }
+        for endpoint in &self.endpoints {
+            if program.serves.contains(&endpoint.name)
+                && let Some(handle) = &endpoint.handle
+            {
+                again |= self.machine.flush(handle);
             }
         }
-        if let Some(delay) = delay {
-            let at = self.machine.now().saturating_add(delay);
-            self.due.push(Due { program: index, at });
+        match delay {
+            Some(delay) => {
+                let at = self.machine.now().saturating_add(delay);
+                self.due.push(Due { program: index, at });
+            }
+            None => self.shut(index),
         }
         again
     }

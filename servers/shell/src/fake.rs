@@ -21,6 +21,8 @@ pub struct FakeSystem {
     pub programs: Vec<&'static str>,
     /// Why the next program does not start, or is not killed.
     pub refuse: Option<CallError<InitError>>,
+    /// Programs that start before that one.
+    pub spare: usize,
     pub processes: BTreeMap<u32, ProcessInfo>,
     pub ended: BTreeMap<u32, ExitReport>,
     pub killed: Vec<u32>,
@@ -76,7 +78,9 @@ impl System for FakeSystem {
         Ok(programs.map(|name| Name::cut(name)).collect())
     }
     fn spawn(&mut self, program: Name, args: Args) -> InitResult<u32> {
-        if let Some(error) = self.refuse.take() {
+        if self.spare > 0 {
+            self.spare -= 1;
+        } else if let Some(error) = self.refuse.take() {
             return Err(error);
         }
         let args = args.iter().map(String::from).collect();

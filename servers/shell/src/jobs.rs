@@ -13,24 +13,46 @@ use crate::system::System;
 /// Most background programs of a session.
 pub const JOBS_MAX: usize = 32;
 
+/// A program in the background.
+#[derive(Debug)]
+struct Job {
+    pid: u32,
+    name: Name,
+    /// It belongs to `demo`.
+    demo: bool,
+}
+
 /// The session's background programs that are not known to have ended.
 #[derive(Debug, Default)]
-pub struct Jobs(Vec<(u32, Name)>);
+pub struct Jobs(Vec<Job>);
 
 impl Jobs {
-    /// Whether another one can be kept.
-    pub fn has_room(&self) -> bool {
-        self.0.len() < JOBS_MAX
+    /// How many more can be kept.
+    pub fn room(&self) -> usize {
+        JOBS_MAX.saturating_sub(self.0.len())
     }
 
     /// Keeps one.
     pub fn add(&mut self, pid: u32, name: Name) {
-        self.0.push((pid, name));
+        let demo = false;
+        self.0.push(Job { pid, name, demo });
+    }
+
+    /// Keeps one that belongs to `demo`.
+    pub fn add_demo(&mut self, pid: u32, name: Name) {
+        let demo = true;
+        self.0.push(Job { pid, name, demo });
+    }
+
+    /// Those of `demo`, in the order in which they were started.
+    pub fn demo(&self) -> Vec<u32> {
+        let demo = self.0.iter().filter(|job| job.demo);
+        demo.map(|job| job.pid).collect()
     }
 
     /// Forgets one whose end the user has asked for, so that it is not news.
     pub fn forget(&mut self, pid: u32) {
-        self.0.retain(|&(job, _)| job != pid);
+        self.0.retain(|job| job.pid != pid);
     }
 
     /// Reports those that have ended otherwise than with code 0, and forgets all that have.
@@ -39,19 +61,21 @@ impl Jobs {
     /// The session is gone.
     pub fn report(&mut self, system: &mut dyn System, session: &mut dyn Session) -> fmt::Result {
         let mut kept = Vec::new();
-        for (pid, name) in core::mem::take(&mut self.0) {
+        for job in core::mem::take(&mut self.0) {
+            let pid = job.pid;
             match system.process(pid) {
                 Ok(Some(process)) if process.pid == pid => {
-                    kept.push((pid, name));
+                    kept.push(job);
                     continue;
                 }
                 Ok(_) => {}
                 Err(_) => {
                     // init does not answer now; ask again at the next prompt.
-                    kept.push((pid, name));
+                    kept.push(job);
                     continue;
                 }
             }
+            let name = job.name;
             match system.wait(pid) {
                 Ok(report) => ending::describe(&report, system, session)?,
                 Err(CallError::Service(InitError::NoSuchProcess)) => {

@@ -2,6 +2,7 @@
 //! The function writes to a session and acts through the system.
 
 mod argument;
+mod demo;
 mod dmesg;
 mod help;
 mod machine;
@@ -97,6 +98,7 @@ pub const COMMANDS: &[Command] = &[
     profile::PROFILE,
     process::PS,
     process::RUN,
+    demo::DEMO,
     process::KILL,
     machine::MEM,
     machine::UPTIME,

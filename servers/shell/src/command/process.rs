@@ -128,7 +128,7 @@ fn run(context: Context<'_>) -> fmt::Result {
             return context.fail("too many or too long arguments");
         }
     }
-    if background && !context.jobs.has_room() {
+    if background && context.jobs.room() == 0 {
         return context.fail("too many programs of this session are in the background");
     }
     let pid = match context.system.spawn(name.clone(), args) {

@@ -185,9 +185,11 @@ mod tests {
     const REAL: &str = include_str!("../../../../system.toml");
 
     fn images() -> Vec<String> {
-        ["init", "console", "profd", "shell"]
-            .map(|name| format!("bin/{name}"))
-            .into()
+        [
+            "init", "console", "profd", "shell", "front", "relay", "back",
+        ]
+        .map(|name| format!("bin/{name}"))
+        .into()
     }
 
     /// The mistake found after replacing a piece of the real file, and the line of that piece.

@@ -101,6 +101,18 @@ pub fn functions(elf: &[u8]) -> Result<Vec<Function>> {
     Ok(found)
 }
 
+/// The bytes of a function.
+///
+/// # Errors
+/// If the file is not ELF, or does not hold it.
+pub fn code<'a>(elf: &'a [u8], function: &Function) -> Result<&'a [u8]> {
+    let file = object::File::parse(elf)?;
+    let (address, size) = (function.address, function.size);
+    let mut sections = file.sections();
+    let code = sections.find_map(|section| section.data_range(address, size).ok().flatten());
+    code.with_context(|| format!("no code at {address:#x}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

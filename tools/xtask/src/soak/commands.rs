@@ -11,9 +11,9 @@ use super::dice::one;
 /// Lines.
 const LINES: usize = 150;
 /// Commands, and words that are none.
-const NAMES: [&str; 14] = [
-    "help", "profile", "ps", "run", "kill", "mem", "uptime", "dmesg", "version", "poweroff",
-    "echo", "clear", "PROFILE", "nonsense",
+const NAMES: [&str; 15] = [
+    "help", "profile", "ps", "run", "demo", "kill", "mem", "uptime", "dmesg", "version",
+    "poweroff", "echo", "clear", "PROFILE", "nonsense",
 ];
 /// Arguments that mean something somewhere. No number is the id of a server: killing those is allowed, and has its price.
 const WORDS: [&str; 21] = [

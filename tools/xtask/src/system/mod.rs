@@ -4,6 +4,7 @@ mod bench;
 mod binomial;
 mod boot;
 pub mod calm;
+mod demo;
 pub mod features;
 mod gdb;
 pub mod guest;
@@ -44,6 +45,7 @@ pub fn run(context: &Context<'_>) -> Result<Report> {
     cases.extend(input::cases(context));
     cases.extend(profile::cases(context));
     cases.extend(truth::cases(context));
+    cases.extend(demo::cases(context));
     cases.extend(bench::cases(context));
     cases.extend(gdb::cases(context));
     cases.extend(soak::short_cases(context));

@@ -1,5 +1,7 @@
 //! The profile as the shell prints it, read back: what scripts may rely on (`docs/report.md`).
 
+use std::ops::RangeInclusive;
+
 use anyhow::{Context as _, Result, bail, ensure};
 
 /// A report of `profile`.
@@ -38,6 +40,8 @@ pub struct Chain {
     pub image: String,
     /// Function, or address.
     pub symbol: String,
+    /// The first and the last offset in it that was hit; 0 for an address.
+    pub offsets: RangeInclusive<u64>,
     /// The lines of callers, without indentation: `<- shares`main+0x61`.
     pub callers: Vec<String>,
 }
@@ -176,15 +180,23 @@ fn leaf(line: &str) -> Result<Chain> {
     let (count, place) = rest.split_once(' ').context("no count")?;
     let (image, place) = place.split_once('`').context("no program")?;
     // The offset is last; symbols may hold a plus sign of their own.
-    let symbol = place.rsplit_once('+').map_or(place, |(symbol, _)| symbol);
+    let (symbol, offsets) = place.rsplit_once('+').unwrap_or((place, "0x0"));
+    let (first, last) = offsets.split_once("..").unwrap_or((offsets, offsets));
     let (whole, tenth) = percent.split_once('.').context("no tenths")?;
     Ok(Chain {
         count: count.parse()?,
         tenths: whole.parse::<u64>()? * 10 + tenth.parse::<u64>()?,
         image: image.to_owned(),
         symbol: symbol.to_owned(),
+        offsets: hexadecimal(first)?..=hexadecimal(last)?,
         callers: Vec::new(),
     })
+}
+
+fn hexadecimal(text: &str) -> Result<u64> {
+    let digits = text.strip_prefix("0x");
+    let number = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
+    number.with_context(|| format!("{text:?} is no offset"))
 }
 
 fn first_number(text: &str) -> Result<u64> {
@@ -226,7 +238,9 @@ table full: 12 samples in chains beyond the 512 that
         assert_eq!((report.dropped, report.source.as_str()), (0, "timer/nmi"));
         assert_eq!(report.chains.len(), 3);
         assert_eq!(report.count("shares", "share_a"), 594);
+        assert_eq!(report.chains[0].offsets, 3..=3);
         assert_eq!(report.chains[2].symbol, "ipc::transfer");
+        assert_eq!(report.chains[2].offsets, 0x12..=0x48);
         assert_eq!(report.chains[2].callers[1], "<= netload`main+0x5c");
     }
 

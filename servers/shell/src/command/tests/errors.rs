@@ -79,6 +79,9 @@ fn an_error_is_one_line_that_fits_a_row() {
         "ps LONG",
         "run",
         "run LONG",
+        "demo LONG",
+        "demo stop",
+        "demo stop LONG",
         "kill",
         "kill LONG",
         "kill 1 LONG",
@@ -98,7 +101,7 @@ fn an_error_is_one_line_that_fits_a_row() {
     assert!(errors.len() > 12, "{errors:?}");
     for error in errors {
         let mut bench = Bench::default();
-        for line in ["run anameofsixteenby", "kill 4294967295"] {
+        for line in ["run anameofsixteenby", "kill 4294967295", "demo"] {
             bench.system.refuse = Some(CallError::Service(error));
             texts.push(bench.run(line));
         }

@@ -1,6 +1,7 @@
 //! Every command against the fake system: what it does, and the text a user sees.
 
 mod crash;
+mod demo;
 mod dmesg;
 mod errors;
 mod help;

@@ -1,0 +1,62 @@
+//! What `front` asks of `relay`, and `relay` of `back`: an empty message, and an empty answer when the work is done.
+//!
+//! There is nothing to encode, so this is below the protocols of `protocol!`. It also keeps the frames of each program few: a
+//! report shows all three of them within its usual depth.
+
+use ipc::abi::{Error, Handle, NEVER, Tag};
+use ipc::proto::{Disposition, Message};
+use sysroot::syscall::message::{self, NO_WORDS};
+use sysroot::{Event, ExitCode, OwnedHandle, Port, println, startup};
+
+/// Asks a server to do its work, and waits until it has.
+///
+/// # Errors
+/// The exit code if it is gone, after a line that says so: its endpoint stays dead, also when it is started again.
+#[inline]
+pub fn ask(server: &str) -> Result<(), ExitCode> {
+    let asked = message::call(given(server)?, Tag::default(), NO_WORDS, NEVER);
+    asked.map(drop).map_err(|error| {
+        let own = startup::name();
+        println!("{own}: {server}: {error}; it must run before {own} is started");
+        ExitCode::FAILURE
+    })
+}
+
+/// Serves an endpoint for as long as the work that it is asked for can be done.
+///
+/// # Errors
+/// That of the work, or the exit code if the endpoint cannot be served, after a line that says so.
+#[inline]
+pub fn serve(
+    endpoint: &str,
+    mut work: impl FnMut() -> Result<(), ExitCode>,
+) -> Result<(), ExitCode> {
+    let mut port = Port::new(given(endpoint)?);
+    let mut message = Message::new();
+    loop {
+        match port.receive(NEVER, &mut message) {
+            Event::Call { badge } => {
+                work()?;
+                port.serve(badge, &mut message, &mut (), answer);
+            }
+            Event::Failed(error) => return Err(failure(endpoint, error)),
+            Event::Notified(_) | Event::Closed { .. } | Event::TimedOut => {}
+        }
+    }
+}
+
+/// The handle that the program's entry in `system.toml` gives it under this name.
+fn given(name: &str) -> Result<Handle, ExitCode> {
+    startup::handle(name).ok_or_else(|| failure(name, Error::NotFound))
+}
+
+fn failure(name: &str, error: Error) -> ExitCode {
+    println!("{}: {name}: {error}", startup::name());
+    ExitCode::FAILURE
+}
+
+/// Handles that came with a call are closed.
+fn answer((): &mut (), _: &mut Port, _: u64, message: &mut Message<OwnedHandle>) -> Disposition {
+    *message = Message::new();
+    Disposition::Reply
+}

@@ -1,0 +1,197 @@
+//! `demo`, and the programs that it starts: a report finds each of them, and `demo stop` leaves nothing.
+
+use anyhow::{Context as _, Result, bail, ensure};
+use iced_x86::{Decoder, DecoderOptions, Mnemonic};
+use ipc::bootfs::Bootfs;
+
+use crate::build::elf;
+use crate::cli::BootOptions;
+use crate::test::{Case, Context, Verdict};
+
+use super::calm::{Calm, until};
+use super::report::{Chain, Report};
+use super::session::Session;
+
+/// Windows of two seconds that must be enough to find every part of the demo. One mostly is.
+const WINDOWS: usize = 30;
+/// Bits of code that RIP and offsets are decoded with.
+const BITS: u32 = 64;
+
+/// The tests.
+pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
+    vec![
+        Case::new("demo_on_1_cpu", || demo(context, 1)),
+        Case::new("demo_on_2_cpus", || demo(context, 2)),
+        Case::new("demo_on_4_cpus", || demo(context, 4)),
+        Case::new("a_demo_of_which_a_part_died_is_ended", || part(context)),
+        Case::new("a_demo_without_memory_leaves_nothing", || scarce(context)),
+        Case::new("servers_on_demand_answer_or_fail_at_once", || {
+            on_demand(context)
+        }),
+    ]
+}
+
+/// Whether a chain is a part of the demo.
+type Finds<'a> = Box<dyn Fn(&Chain) -> bool + 'a>;
+
+fn demo(context: &Context<'_>, smp: u32) -> Verdict {
+    let waits = waits(context)?;
+    let leaf = |image: &'static str, symbol: &'static str| -> Finds<'_> {
+        Box::new(move |chain| chain.image == image && chain.symbol == symbol)
+    };
+    let mut parts: Vec<(&str, Finds<'_>)> = vec![
+        ("the first share", leaf("shares", "share_a")),
+        ("the second share", leaf("shares", "share_b")),
+        ("the third share", leaf("shares", "share_c")),
+        ("the holder of the lock", leaf("spinlock", "hold")),
+        (
+            "who waits for the lock",
+            Box::new(|chain| {
+                let span = &chain.offsets;
+                let here = chain.image == "spinlock" && chain.symbol == "acquire";
+                here && waits.iter().any(|(start, end)| {
+                    // What was interrupted behind an instruction has just executed it.
+                    span.contains(start) || span.contains(end)
+                })
+            }),
+        ),
+        ("a client of a client", Box::new(is_three_deep)),
+        ("a call", leaf("syscalls", "null")),
+        ("signals", leaf("syscalls", "signal_and_wait")),
+        ("handles", leaf("syscalls", "duplicate_and_close")),
+    ];
+
+    let mut session = Session::on(context, smp)?;
+    let before = Calm::of(&mut session)?;
+    session.expect("demo", &["started ", "`demo stop`"])?;
+    session.expect("demo", &["it runs already"])?;
+    let mut reports: Vec<Report> = Vec::new();
+    while !parts.is_empty() {
+        if reports.len() == WINDOWS {
+            let missing: Vec<_> = parts.iter().map(|(name, _)| name).collect();
+            bail!("not found: {missing:?} in {reports:#?}");
+        }
+        let report = session.profile("2000 all 512")?;
+        parts.retain(|(_, finds)| !report.chains.iter().any(finds));
+        reports.push(report);
+    }
+    session.expect("demo stop", &["ended 6 programs"])?;
+    session.expect("demo stop", &["it does not run"])?;
+    before.again(&mut session)?;
+    session.power_off()
+}
+
+/// Whether it is `back` at work for `relay`, which serves `front`.
+fn is_three_deep(chain: &Chain) -> bool {
+    let mut clients = chain.callers.iter();
+    let mut clients = clients.by_ref().filter(|caller| caller.starts_with("<="));
+    chain.image == "back"
+        && chain.symbol == "work"
+        && clients
+            .next()
+            .is_some_and(|relay| relay.starts_with("<= relay`main+"))
+        && clients
+            .next()
+            .is_some_and(|front| front.starts_with("<= front`main+"))
+        && clients.next().is_none()
+}
+
+/// Where in `acquire` its exchanges and its pause are: offsets of each one's first byte, and of the byte behind it.
+fn waits(context: &Context<'_>) -> Result<Vec<(u64, u64)>> {
+    let bootfs = context.image()?.bootfs.as_ref().context("no archive")?;
+    let bytes = std::fs::read(bootfs)?;
+    let archive = Bootfs::parse(&bytes)
+        .ok()
+        .context("the archive is damaged")?;
+    let file = archive.find("bin/spinlock").context("no bin/spinlock")?;
+    let functions = elf::functions(file.data)?;
+    let mut named = functions
+        .iter()
+        .filter(|function| function.name.ends_with("spinlock7acquire"));
+    let acquire = named.next().context("no function `acquire`")?;
+    let code = elf::code(file.data, acquire)?;
+    let instructions = Decoder::new(BITS, code, DecoderOptions::NONE);
+    let waits: Vec<_> = instructions
+        .into_iter()
+        .filter(|it| it.has_lock_prefix() || it.mnemonic() == Mnemonic::Pause)
+        .map(|it| (it.ip(), it.next_ip()))
+        .collect();
+    ensure!(waits.len() > 1, "`acquire` does not wait: {waits:?}");
+    Ok(waits)
+}
+
+fn part(context: &Context<'_>) -> Verdict {
+    let mut session = Session::on(context, 2)?;
+    let before = Calm::of(&mut session)?;
+    session.run("demo")?;
+    let processes = session.processes()?;
+    let relay = processes.iter().find(|process| process.name == "relay");
+    let relay = relay.context("no relay")?.pid;
+    session.guest.send(format!("kill {relay}\n").as_bytes())?;
+    say(&mut session, &["front: relay: the other side is gone"])?;
+    // Its end is told at a prompt, and it is forgotten.
+    until(&mut session, |session| {
+        let names = session.processes()?;
+        ensure!(names.iter().all(|process| process.name != "front"));
+        Ok(())
+    })?;
+    session.expect("demo", &["4 of its 6 programs still run"])?;
+    session.expect("demo stop", &["ended 4 programs"])?;
+    before.again(&mut session)?;
+    session.expect("demo", &["started "])?;
+    session.expect("demo stop", &["ended 6 programs"])?;
+    before.again(&mut session)?;
+    session.power_off()
+}
+
+/// The machine has memory for what starts with it, and for one more program.
+fn scarce(context: &Context<'_>) -> Verdict {
+    let options = BootOptions {
+        mem: 13,
+        ..BootOptions::default()
+    };
+    let mut session = Session::boot(context, options)?;
+    let before = Calm::of(&mut session)?;
+    session.expect("demo", &["memory", "nothing of it is left"])?;
+    session.expect("demo stop", &["it does not run"])?;
+    before.again(&mut session)?;
+    session.power_off()
+}
+
+/// Waits until programs in the background have said all of these, which upsets the prompt, and the prompt is back.
+fn say(session: &mut Session, texts: &[&str]) -> Verdict {
+    until(session, |session| {
+        session.settle(b"")?;
+        let said = session.guest.transcript();
+        for text in texts {
+            ensure!(said.contains(text), "nobody said {text:?}");
+        }
+        Ok(())
+    })
+}
+
+fn on_demand(context: &Context<'_>) -> Verdict {
+    let mut session = Session::on(context, 2)?;
+    let before = Calm::of(&mut session)?;
+    let gone = "the other side is gone; it must run before";
+    session.expect("run front", &["front: relay: ", gone, "exited with code 1"])?;
+    let relay = session.start("relay")?;
+    // It hears that `back` does not run when it calls it, and ends; so its client is failed as well.
+    session.guest.send(b"run front\n")?;
+    let ends = format!("relay: exited with code 1 (pid {relay})");
+    say(
+        &mut session,
+        &["relay: back: the other side is gone", &ends],
+    )?;
+    for _ in 0..2 {
+        let back = session.start("back")?;
+        let relay = session.start("relay")?;
+        session.expect("run back", &["there is only one, and it runs"])?;
+        let text = session.run("run front -t 20")?;
+        ensure!(text.is_empty(), "{text}");
+        session.run(&format!("kill {relay}"))?;
+        session.run(&format!("kill {back}"))?;
+    }
+    before.again(&mut session)?;
+    session.power_off()
+}
