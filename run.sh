@@ -10,6 +10,8 @@ usage: ./run.sh [boot] [OPTIONS] [-- QEMU ARGS]   build, then boot with the seri
        ./run.sh test [FILTER]                     build, then pass every test whose suite::name contains FILTER
        ./run.sh soak [MINUTES] [FILTER]           build, then go through random rounds of every soak whose name contains
                                                   FILTER, for MINUTES (10) or until one fails
+       ./run.sh bench [--check]                   build, then count the instructions of what is done most; with --check, fail
+                                                  if a figure is above its budget
 options:
   --smp N          CPUs (4)
   --mem MIB        memory (256)
@@ -28,7 +30,7 @@ TEXT
 
 command=boot
 case ${1-} in
-boot | build | test | soak)
+boot | build | test | soak | bench)
     command=$1
     shift
     ;;
@@ -38,6 +40,7 @@ case $command in
 build) [ $# -eq 0 ] || usage ;;
 soak) [ $# -le 2 ] && [[ ${1-1} =~ ^[0-9]+$ && ${2-} != -* ]] || usage ;;
 test) [ $# -le 1 ] && [[ ${1-} != -* ]] || usage ;;
+bench) [ $# -eq 0 ] || [[ $# -eq 1 && $1 == --check ]] || usage ;;
 boot)
     while [ $# -gt 0 ]; do
         case $1 in

@@ -18,8 +18,12 @@ pub enum Command {
     Build,
     /// Build, then boot with the serial line on stdin and stdout.
     Boot(BootOptions),
-    /// Build, then count the instructions of a boot. Not a command of `run.sh`, because scripts have no use for it.
-    Bench,
+    /// Build, then count the instructions of what is done most.
+    Bench {
+        /// Fail if a figure is above its budget.
+        #[arg(long)]
+        check: bool,
+    },
     /// Build, then go through random rounds until the time is over or something breaks.
     Soak {
         /// How long.

@@ -26,7 +26,7 @@ fn main() -> ExitCode {
             let image = build::build(&workspace, &build::SHIPPED)?;
             qemu::boot(&image, &options).map(ExitCode::from)
         }
-        Command::Bench => bench::run(&workspace).map(|()| ExitCode::SUCCESS),
+        Command::Bench { check } => bench::run(&workspace, check),
         Command::Soak { minutes, filter } => {
             soak::run(&workspace, minutes, filter.as_deref().unwrap_or(""))
         }

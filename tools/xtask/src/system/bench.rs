@@ -1,7 +1,8 @@
-//! The benchmark program in the test archive.
+//! The short form of `./run.sh bench --check`: all that the guest measures, without the boots.
 
-use anyhow::ensure;
+use anyhow::{Context as _, ensure};
 
+use crate::bench::{Budgets, guest};
 use crate::cli::BootOptions;
 use crate::test::{Case, Context, Verdict};
 
@@ -9,18 +10,46 @@ use super::session::Session;
 
 /// The tests.
 pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
-    vec![Case::new("the_benchmark_measures", || measures(context))]
+    vec![
+        Case::new("the_figures_are_within_their_budgets", || budgets(context)),
+        Case::new(
+            "nothing_is_measured_where_instructions_are_not_counted",
+            || uncounted(context),
+        ),
+    ]
 }
 
-fn measures(context: &Context<'_>) -> Verdict {
-    let options = BootOptions {
-        icount: true,
-        smp: 1,
-        ..BootOptions::default()
-    };
-    let mut session = Session::boot_image(context.test_image()?, options)?;
-    let text = session.run("run bench")?;
-    let count = text.trim().strip_prefix("null ").map(str::parse);
-    ensure!(matches!(count, Some(Ok(1_u64..=1_000))), "{text}");
-    session.power_off()
+fn budgets(context: &Context<'_>) -> Verdict {
+    let budgets = Budgets::read(context.workspace)?;
+    let figures = guest::measure(context.test_image()?)?;
+    let above = budgets.above(&figures);
+    ensure!(above.is_empty(), "{}", above.join("\n"));
+    // Each figure has a budget that it can exceed.
+    for figure in &figures {
+        budgets.of(figure.name).context(figure.name)?;
+        let lower = budgets.with(figure.name, figure.least - 1);
+        let above = lower.above(&figures);
+        ensure!(
+            above.len() == 1 && above[0].starts_with(&format!("{}: ", figure.name)),
+            "{above:?}"
+        );
+    }
+    Ok(())
+}
+
+fn uncounted(context: &Context<'_>) -> Verdict {
+    for (smp, icount, says) in [
+        (1, false, "does not count instructions"),
+        (2, true, "it measures on 1 CPU"),
+    ] {
+        let options = BootOptions {
+            smp,
+            icount,
+            ..BootOptions::default()
+        };
+        let mut session = Session::boot_image(context.test_image()?, options)?;
+        session.expect("run bench", &[says, "exited with code 1"])?;
+        session.power_off()?;
+    }
+    Ok(())
 }

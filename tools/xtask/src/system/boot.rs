@@ -72,7 +72,7 @@ fn boots(context: &Context<'_>, smp: u32, ms: u32) -> Verdict {
 }
 
 fn few(context: &Context<'_>) -> Verdict {
-    let instructions = bench::whole(context.workspace, context.image()?, 1)?;
+    let instructions = bench::boot::whole(context.workspace, context.image()?, 1)?;
     ensure!(
         instructions <= INSTRUCTIONS_MAX,
         "{instructions} instructions"

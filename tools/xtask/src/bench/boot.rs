@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: how many guest instructions it takes from reset to the prompt, and off again.
+//! How many instructions it takes from reset to the prompt, and off again.
 //!
 //! Under `-icount` an instruction is a nanosecond, and so is each nanosecond that nobody has anything to do: waiting counts.
 //! What is typed waits in QEMU before the machine starts, so it is never late. QEMU takes the machine for off from a thread of
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
-use crate::build::{self, Image};
+use crate::build::Image;
 use crate::cli::BootOptions;
 use crate::qemu::{Machine, Network, Off, Serial};
 use crate::system::guest::{Guest, PATIENCE};
@@ -39,21 +39,6 @@ const PROMPT: &[u8] = b"(qemu) ";
 const RUNS: usize = 5;
 /// How often the monitor is asked.
 const POLL: Duration = Duration::from_millis(20);
-
-/// Prints the figures.
-///
-/// # Errors
-/// If the image does not build, or a machine does not do what it should.
-pub fn run(workspace: &Workspace) -> Result<()> {
-    let image = build::build(workspace, &build::SHIPPED)?;
-    println!("million guest instructions, waiting included");
-    println!("cpus  reset to prompt, and off");
-    for smp in [1, 4] {
-        let whole = whole(workspace, &image, smp)? as f64 / 1e6;
-        println!("{smp:>4}  {whole:>24.1}");
-    }
-    Ok(())
-}
 
 /// Instructions from reset to the prompt and off, on a machine with so many CPUs.
 ///

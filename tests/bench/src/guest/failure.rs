@@ -1,0 +1,75 @@
+//! Why nothing can be measured.
+
+use core::fmt;
+
+use ipc::abi::{Error, Handle};
+use ipc::proto::CallError;
+use ipc::proto::init::InitError;
+use ipc::proto::profd::Refusal;
+use sysroot::startup;
+
+/// What is wrong.
+#[derive(Debug)]
+pub enum Failure {
+    /// The machine has this many CPUs.
+    Cpus(u64),
+    /// So many more instructions were executed, and the counter advanced by so much.
+    NotCounted {
+        /// Executed.
+        instructions: u64,
+        /// Counted.
+        counted: u64,
+    },
+    /// `tests/system.toml` does not give this program the handle.
+    NotGiven(&'static str),
+    /// This call of the kernel failed.
+    Kernel(&'static str, Error),
+    /// init refused.
+    Init(CallError<InitError>),
+    /// profd's library refused.
+    Report(Refusal),
+    /// This was not done, so its figure would be of something else.
+    NotDone(&'static str),
+    /// A sample has this many frames.
+    Frames(usize),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cpus(cpus) => write!(f, "it measures on 1 CPU (--smp 1), not on {cpus}"),
+            Self::NotCounted {
+                instructions,
+                counted,
+            } => write!(
+                f,
+                "the time-stamp counter does not count instructions (--icount): {counted} for {instructions}"
+            ),
+            Self::NotGiven(name) => write!(f, "no handle `{name}` was given"),
+            Self::Kernel(call, error) => write!(f, "{call}: {error}"),
+            Self::Init(error) => write!(f, "init: {error}"),
+            Self::Report(refusal) => write!(f, "report: {refusal:?}"),
+            Self::NotDone(what) => write!(f, "not done: {what}"),
+            Self::Frames(frames) => write!(f, "a sample has {frames} frames"),
+        }
+    }
+}
+
+/// Turns the error of a kernel's call into a failure.
+pub fn kernel(call: &'static str) -> impl Fn(Error) -> Failure {
+    move |error| Failure::Kernel(call, error)
+}
+
+/// A handle that the program was given.
+pub fn given(name: &'static str) -> Result<Handle, Failure> {
+    startup::handle(name).ok_or(Failure::NotGiven(name))
+}
+
+/// Fails unless it was done.
+pub fn ensure(done: bool, what: &'static str) -> Result<(), Failure> {
+    if done {
+        Ok(())
+    } else {
+        Err(Failure::NotDone(what))
+    }
+}

@@ -1,0 +1,57 @@
+//! Starting programs, and what it takes to start one and see it end.
+
+use ipc::proto::init::{Args, Client, Ending, Name, Spawn};
+use sysroot::Connection;
+
+use super::counter::Counter;
+use super::failure::{Failure, ensure};
+use super::rounds::Rounds;
+use crate::figure::Figure;
+
+/// Rounds: an end takes tens of thousands of instructions.
+const ROUNDS: usize = 20;
+/// Rounds before them.
+const WARM_UP: usize = 3;
+
+/// init, as this program calls it.
+pub struct Init(Client<Connection>);
+
+impl Init {
+    /// The connection that the program was given.
+    pub fn connect() -> Result<Self, Failure> {
+        let connection = Connection::named("init").ok_or(Failure::NotGiven("init"))?;
+        Ok(Self(Client::new(connection)))
+    }
+
+    /// Starts a program without an output.
+    pub fn start(&mut self, program: &str) -> Result<u32, Failure> {
+        let spawn = Spawn {
+            program: Name::cut(program),
+            args: Args::new(),
+            held: false,
+        };
+        self.0.spawn(&spawn, None).map_err(Failure::Init)
+    }
+
+    /// Waits until it has ended well and its memory is back.
+    pub fn wait(&mut self, pid: u32) -> Result<(), Failure> {
+        let report = self.0.wait(&pid).map_err(Failure::Init)?;
+        let is_good = report.ending == Ending::Exited && report.code == 0;
+        ensure(is_good, "a program that was started ended well")
+    }
+}
+
+/// Measures a program that does nothing, from the request to start it to the answer that it has ended.
+pub fn measure(counter: Counter) -> Result<(), Failure> {
+    let mut init = Init::connect()?;
+    let mut round = || {
+        let (count, result) = counter.count(|| {
+            let pid = init.start("bench-exit")?;
+            init.wait(pid)
+        });
+        result.map(|()| count)
+    };
+    Rounds::collect(WARM_UP, &mut round)?;
+    Rounds::collect(ROUNDS, round)?.print(Figure::Process);
+    Ok(())
+}

@@ -1,0 +1,41 @@
+//! What many rounds of the same took.
+
+use alloc::vec::Vec;
+
+use sysroot::println;
+
+use super::failure::Failure;
+use crate::figure::Figure;
+
+/// Instructions of each round.
+pub struct Rounds(Vec<u64>);
+
+impl Rounds {
+    /// Of rounds that were measured.
+    pub fn new(rounds: impl IntoIterator<Item = u64>) -> Self {
+        Self(rounds.into_iter().collect())
+    }
+
+    /// Measures so many rounds.
+    pub fn collect(
+        count: usize,
+        mut round: impl FnMut() -> Result<u64, Failure>,
+    ) -> Result<Self, Failure> {
+        // Room for all, so that no round pays for it.
+        let mut rounds = Vec::with_capacity(count);
+        for _ in 0..count {
+            rounds.push(round()?);
+        }
+        Ok(Self(rounds))
+    }
+
+    /// Prints the line of a figure.
+    pub fn print(mut self, figure: Figure) {
+        self.0.sort_unstable();
+        let (Some(least), Some(most)) = (self.0.first(), self.0.last()) else {
+            return;
+        };
+        let median = self.0[self.0.len() / 2];
+        println!("{} {least} {median} {most} {}", figure.name(), self.0.len());
+    }
+}

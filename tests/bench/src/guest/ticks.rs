@@ -1,0 +1,125 @@
+//! What a timer tick takes from the program that it interrupts: a loop reads the counter again and again, and a tick is a gap
+//! between two readings. The tick of a profile is the same, longer.
+//!
+//! Other interrupts make gaps too, and the first tick of a profile arms the CPU; the least gap of many is that of a tick alone.
+
+use alloc::vec::Vec;
+use core::hint::black_box;
+
+use ipc::abi::Handle;
+use ipc::abi::profile::{DOMAINS_ALL, EVENT_CYCLES, EventSpec, Phase, SourceRequest, flags};
+use ipc::abi::startup::names;
+use sample_ring::{Geometry, Reader, Sample};
+use sysroot::syscall::rdtsc;
+use sysroot::{Mapping, record, syscall, time};
+
+use super::counter::turn;
+use super::failure::{Failure, ensure, given, kernel};
+use super::rounds::Rounds;
+use crate::figure::Figure;
+
+/// Ticks that are measured.
+const TICKS: usize = 8;
+/// Instructions from one tick to the next, at 100 ticks a second and a nanosecond each.
+const PERIOD: u64 = 10_000_000;
+/// Instructions before a tick from which on the counter is read.
+const MARGIN: u64 = 200_000;
+/// Instructions that the loop never takes, and an interrupt always does.
+const INTERRUPT: u64 = 100;
+/// Frames of the sample that is measured.
+const FRAMES: usize = 8;
+/// How long the driver may take to disarm: far more than a tick.
+const DISARMED: u64 = 100 * time::MILLISECOND;
+
+/// Measures both.
+pub fn measure() -> Result<(), Failure> {
+    Rounds::new(gaps(TICKS)).print(Figure::Tick);
+
+    let profiler = given(names::PROFILER)?;
+    let (memory, _) = syscall::profiler_rings(profiler).map_err(kernel("profiler_rings"))?;
+    let rings = Mapping::whole(memory).map_err(kernel("map"))?;
+    let sampled = |depth| sample(profiler, &rings, depth);
+    // How many frames the callers of `descend` have is the compiler's choice.
+    let (_, shallow) = sampled(0)?;
+    let depth = FRAMES
+        .checked_sub(shallow)
+        .ok_or(Failure::Frames(shallow))?;
+    let (rounds, frames) = sampled(depth)?;
+    if frames != FRAMES {
+        return Err(Failure::Frames(frames));
+    }
+    rounds.print(Figure::TickSample);
+    Ok(())
+}
+
+/// Interrupts between two readings of the counter, so many, without what the loop itself takes.
+fn gaps(count: usize) -> Vec<u64> {
+    let mut gaps = Vec::with_capacity(count);
+    let mut usual = 0;
+    let mut last = rdtsc();
+    while gaps.len() < count {
+        let now = rdtsc();
+        let gap = now - last;
+        last = now;
+        if gap < INTERRUPT {
+            usual = gap;
+            continue;
+        }
+        gaps.push(gap - usual);
+        // Until shortly before the next.
+        turn((PERIOD - MARGIN) / 2);
+        last = rdtsc();
+    }
+    gaps
+}
+
+/// Ticks that take samples `depth` frames deeper than this function, and how many frames each of those has.
+fn sample(profiler: Handle, rings: &Mapping, depth: usize) -> Result<(Rounds, usize), Failure> {
+    let mut reader = Reader::open(rings.words(), Geometry::KERNEL)
+        .map_err(|_| Failure::NotDone("the rings are read"))?;
+    let cycles = EventSpec {
+        event: EVENT_CYCLES,
+        raw: 0,
+        frequency: 0,
+        domains: DOMAINS_ALL,
+    };
+    record::profiler_start(profiler, SourceRequest::Tick, &[cycles])
+        .map_err(kernel("profiler_start"))?;
+    let mut gaps = descend(depth);
+    syscall::profiler_stop(profiler).map_err(kernel("profiler_stop"))?;
+    let deadline = time::after(DISARMED);
+    let status = || record::profiler_status(profiler).map_err(kernel("profiler_status"));
+    while status()?.phase != Phase::Idle as u64 {
+        ensure(time::now() < deadline, "the CPU disarmed")?;
+    }
+    // The first tick armed the CPU.
+    gaps.remove(0);
+    let records = reader
+        .drain()
+        .map_err(|_| Failure::NotDone("the ring is read"))?;
+    let samples: Vec<Sample> = records.flatten().collect();
+    ensure(samples.len() >= gaps.len(), "each tick took a sample")?;
+    let frames = frames(&samples[0]);
+    let same = samples[..gaps.len()]
+        .iter()
+        .all(|sample| self::frames(sample) == frames);
+    ensure(same, "all samples have as many frames")?;
+    Ok((Rounds::new(gaps), frames))
+}
+
+/// Frames of a sample whose walk went to the end.
+fn frames(sample: &Sample) -> usize {
+    let whole = sample.header().flags & (flags::TRUNCATED | flags::CUT) == 0;
+    let frames = sample.parts().map(|part| part.frames.len()).sum();
+    if whole { frames } else { 0 }
+}
+
+/// Waits for ticks at the bottom of a chain of calls.
+#[inline(never)]
+fn descend(depth: usize) -> Vec<u64> {
+    if depth == 0 {
+        return black_box(gaps(TICKS + 1));
+    }
+    // What is done with the result keeps the call from becoming a jump.
+    black_box(descend(black_box(depth - 1)))
+}
