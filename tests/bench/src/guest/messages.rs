@@ -6,14 +6,13 @@
 use core::hint::black_box;
 
 use ipc::abi::{Error, Handle, NEVER, ObjectType, Rights, Tag};
-use sysroot::syscall::message::{NO_WORDS, Received, Words, call, receive, reply_receive};
+use sysroot::syscall::message::{NO_WORDS, Received, Words, call, receive, reply, reply_receive};
 use sysroot::{ExitCode, syscall, time};
 
+use super::buffer;
 use super::counter::Counter;
 use super::failure::{Failure, ensure, given, kernel};
-use super::programs::Init;
 use super::rounds::Rounds;
-use super::{buffer, failure};
 use crate::figure::Figure;
 
 /// Rounds of each; for handles few enough for the server's table, which keeps them all.
@@ -39,8 +38,6 @@ pub fn measure(counter: Counter) -> Result<(), Failure> {
     })?
     .print(Figure::Null);
 
-    let mut init = Init::connect()?;
-    let pid = init.start("bench-peer")?;
     let peer = Peer {
         counter,
         endpoint: given("bench-peer")?,
@@ -81,8 +78,8 @@ pub fn measure(counter: Counter) -> Result<(), Failure> {
     })?
     .print(Figure::Signal);
 
-    call(peer.endpoint, Tag::new(END, 0, 0), NO_WORDS, NEVER).map_err(kernel("call"))?;
-    init.wait(pid)
+    let end = call(peer.endpoint, Tag::new(END, 0, 0), NO_WORDS, NEVER);
+    end.map_err(kernel("call")).map(drop)
 }
 
 /// Rounds after those that warm up.
@@ -131,7 +128,7 @@ pub fn serve() -> ExitCode {
 }
 
 fn answer() -> Result<(), Failure> {
-    let endpoint = failure::given("serve:bench-peer")?;
+    let endpoint = given("serve:bench-peer")?;
     let mut received = receive(endpoint, NEVER);
     loop {
         let Received { tag, words, .. } = received.map_err(kernel("receive"))?;
@@ -142,7 +139,7 @@ fn answer() -> Result<(), Failure> {
         };
         received = reply_receive(endpoint, Tag::new(tag.op(), 0, 0), words, NEVER);
     }
-    syscall_reply()
+    reply(Tag::new(END, 0, 0), NO_WORDS).map_err(kernel("reply"))
 }
 
 /// What came with a call.
@@ -152,8 +149,4 @@ fn check(tag: Tag) -> Result<Words, Error> {
         _ => syscall::handle_info(buffer::handle())?.0,
     };
     Ok([buffer::sum(tag.len()), kind, 0, 0])
-}
-
-fn syscall_reply() -> Result<(), Failure> {
-    sysroot::syscall::message::reply(Tag::new(END, 0, 0), NO_WORDS).map_err(kernel("reply"))
 }

@@ -14,17 +14,17 @@ const ROUNDS: usize = 20;
 const WARM_UP: usize = 3;
 
 /// init, as this program calls it.
-pub struct Init(Client<Connection>);
+struct Init(Client<Connection>);
 
 impl Init {
     /// The connection that the program was given.
-    pub fn connect() -> Result<Self, Failure> {
+    fn connect() -> Result<Self, Failure> {
         let connection = Connection::named("init").ok_or(Failure::NotGiven("init"))?;
         Ok(Self(Client::new(connection)))
     }
 
     /// Starts a program without an output.
-    pub fn start(&mut self, program: &str) -> Result<u32, Failure> {
+    fn start(&mut self, program: &str) -> Result<u32, Failure> {
         let spawn = Spawn {
             program: Name::cut(program),
             args: Args::new(),
@@ -34,7 +34,7 @@ impl Init {
     }
 
     /// Waits until it has ended well and its memory is back.
-    pub fn wait(&mut self, pid: u32) -> Result<(), Failure> {
+    fn wait(&mut self, pid: u32) -> Result<(), Failure> {
         let report = self.0.wait(&pid).map_err(Failure::Init)?;
         let is_good = report.ending == Ending::Exited && report.code == 0;
         ensure(is_good, "a program that was started ended well")

@@ -20,6 +20,7 @@ pub fn measure(image: &Image) -> Result<Vec<Figure>> {
         ..BootOptions::default()
     };
     let mut session = Session::boot_image(image, options)?;
+    session.start("bench-peer")?;
     let said = session.run("run bench")?;
     session.power_off()?;
     let (figures, text) = parse(&said)?;
