@@ -41,6 +41,8 @@ pub const KERNEL: &str = "kernel";
 pub const KERNEL_SYMBOLS: &str = "kernel.sym";
 /// Beginning of the names of program images.
 pub const PROGRAMS: &str = "bin/";
+/// Beginning of the names of programs' symbol tables; the rest is as in the name of the image.
+pub const PROGRAM_SYMBOLS: &str = "sym/";
 
 /// What is wrong with an archive. Offsets are in bytes from its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,6 +10,7 @@
 extern crate alloc;
 
 pub mod abi;
+pub mod backtrace;
 pub mod bootfs;
 pub mod digest;
 #[cfg(feature = "name")]

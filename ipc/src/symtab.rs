@@ -1,7 +1,7 @@
-//! The symbol table that panics are read with: a file of sorted addresses and demangled names.
+//! The symbol tables that panics are read with: files of sorted addresses and demangled names.
 //!
-//! The builder makes it from the kernel's ELF image ([`crate::bootfs::KERNEL_SYMBOLS`]); the kernel's panic looks addresses
-//! up in it. A panic can come at any time and from any defect, so the reader needs no memory but the table, takes nothing
+//! The builder makes one of the kernel's ELF image ([`crate::bootfs::KERNEL_SYMBOLS`]) and one of each program's
+//! ([`crate::bootfs::PROGRAM_SYMBOLS`]); the kernel's panic and init's log look addresses up in them. A panic can come at any time and from any defect, so the reader needs no memory but the table, takes nothing
 //! in the table on trust, and answers `None` (the address is then printed alone) rather than something wrong.
 //!
 //! # Format
@@ -83,6 +83,14 @@ impl<'a> SymbolTable<'a> {
             symbols,
             names: rest,
         })
+    }
+
+    /// The call before a return address: its function, and the offset just behind it.
+    #[must_use]
+    pub fn lookup_return(&self, address: u64) -> Option<Symbol<'a>> {
+        let call = self.lookup(address.checked_sub(1)?)?;
+        let offset = call.offset + 1;
+        Some(Symbol { offset, ..call })
     }
 
     /// The function that holds an address; `None` if no function does, or if the table is damaged there.

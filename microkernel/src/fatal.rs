@@ -9,7 +9,7 @@ use core::panic::PanicInfo;
 use core::sync::atomic::{AtomicU32, Ordering};
 use ipc::abi::exit::{BacktraceEnd, CrashReport, ExitReason, FaultKind};
 use ipc::bootfs::{Bootfs, KERNEL, KERNEL_SYMBOLS};
-use ipc::symtab::SymbolTable;
+use ipc::symtab::{Symbol, SymbolTable};
 use kcore::base::regs::{Reg, SavedRegs};
 use spin::Once;
 
@@ -17,6 +17,8 @@ use spin::Once;
 static ENDING: AtomicU32 = AtomicU32::new(0);
 /// The boot archive, believed only when it is needed.
 static ARCHIVE: Once<Bootfs<'static>> = Once::new();
+/// The file with init's symbols.
+const INIT_SYMBOLS: &str = "sym/init";
 /// Most frames of a backtrace.
 const FRAMES: usize = 32;
 /// Microseconds that the other CPUs get to stop.
@@ -36,10 +38,15 @@ pub fn set_archive(archive: Bootfs<'static>) {
 /// The kernel's symbols, if they are whole and those of this build.
 fn symbols() -> Option<SymbolTable<'static>> {
     let archive = ARCHIVE.get()?;
-    let table = SymbolTable::parse(archive.find(KERNEL_SYMBOLS)?.data).ok()?;
+    let table = table(archive, KERNEL_SYMBOLS)?;
     let (id, kernel) = (image::build_id(), archive.find(KERNEL)?.data);
     let same = !id.is_empty() && kernel.windows(id.len()).any(|bytes| bytes == id);
     same.then_some(table)
+}
+
+/// A table of the archive, if it is whole.
+fn table(archive: &Bootfs<'static>, file: &str) -> Option<SymbolTable<'static>> {
+    SymbolTable::parse(archive.find(file)?.data).ok()
 }
 
 /// Whether the machine is ending: an NMI then means "stop".
@@ -74,7 +81,7 @@ pub fn exception(frame: &SavedRegs, what: &str) -> ! {
         last(format_args!("{}", Row(&row)));
     }
     let symbols = symbols();
-    frame_line(symbols, reg(Reg::Rip), 0);
+    frame_line("kernel", symbols, reg(Reg::Rip), false);
     backtrace(symbols, reg(Reg::Rbp));
     power::fail()
 }
@@ -103,8 +110,7 @@ fn panic(info: &PanicInfo<'_>) -> ! {
     power::fail()
 }
 
-/// The first program has ended. What it said last is in the log, which nobody can ask for any more; where it was are bare
-/// addresses, since the kernel knows no symbols but its own.
+/// The first program has ended. What it said last is in the log, which nobody can ask for any more.
 pub fn init_ended(reason: ExitReason, code: u64, crash: Option<&CrashReport>) -> ! {
     begin();
     show_tail();
@@ -121,8 +127,12 @@ pub fn init_ended(reason: ExitReason, code: u64, crash: Option<&CrashReport>) ->
             crash.error_code, crash.address
         )),
     }
-    for address in crash.backtrace.iter().take(crash.frames as usize) {
-        last(format_args!("  <- {address:#x}"));
+    let symbols = ARCHIVE
+        .get()
+        .and_then(|archive| table(archive, INIT_SYMBOLS));
+    let frames = crash.backtrace.iter().take(crash.frames as usize);
+    for (depth, &address) in frames.enumerate() {
+        frame_line("init", symbols, address, depth > 0);
     }
     if crash.end != BacktraceEnd::Outermost as u64 {
         last(format_args!("  ..."));
@@ -198,7 +208,7 @@ fn backtrace(symbols: Option<SymbolTable<'_>>, mut rbp: u64) {
         if !image::is_text(address) {
             return;
         }
-        frame_line(symbols, address, 1);
+        frame_line("kernel", symbols, address, true);
         if next <= rbp {
             return;
         }
@@ -207,15 +217,16 @@ fn backtrace(symbols: Option<SymbolTable<'_>>, mut rbp: u64) {
     last(format_args!("  ..."));
 }
 
-/// Prints an address: by symbol if it can be found, with `back` bytes less looked up. A return address belongs to the
-/// call before it.
-fn frame_line(symbols: Option<SymbolTable<'_>>, address: u64, back: u64) {
-    match symbols.and_then(|table| table.lookup(address.wrapping_sub(back))) {
-        Some(symbol) => last(format_args!(
-            "  <- kernel`{}+{:#x}",
-            symbol.name,
-            symbol.offset + back
-        )),
+/// Prints an address: by symbol if it can be found.
+fn frame_line(image: &str, symbols: Option<SymbolTable<'_>>, address: u64, is_return: bool) {
+    let symbol = symbols.and_then(|table| match is_return {
+        true => table.lookup_return(address),
+        false => table.lookup(address),
+    });
+    match symbol {
+        Some(Symbol { name, offset }) => {
+            last(format_args!("  <- {image}`{name}+{offset:#x}"));
+        }
         None => last(format_args!("  <- {address:#x}")),
     }
 }

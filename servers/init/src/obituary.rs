@@ -1,58 +1,109 @@
-//! How a program ended, as a line of the log, and a second one if it was deep in calls.
+//! How a program ended, as lines of the log: what happened and where, then each caller on a line of its own.
 //!
-//! init calls nobody, so it cannot ask profd for names: addresses are as they are, and belong to the unstripped file.
+//! init calls nobody, so it asks profd for no names: it finds them in the symbol tables of the boot archive, also those of
+//! profd itself. Without a table, addresses are as they are, and belong to the unstripped file.
 
 use core::fmt;
 
-use ipc::abi::exit::BacktraceEnd;
+use ipc::abi::exit::{BacktraceEnd, FaultKind};
+use ipc::backtrace::reports_panics;
 use ipc::proto::init::{Crash, Ending, ExitReport};
+use ipc::symtab::{Symbol, SymbolTable};
 
-/// Frames in a line: with what stands before them it fits a line of the kernel log.
-const FRAMES_MAX: usize = 8;
-
-/// A report as a line or two.
-pub struct Obituary<'a>(pub &'a ExitReport);
+/// A report as lines.
+pub struct Obituary<'a> {
+    /// How it ended.
+    pub report: &'a ExitReport,
+    /// The functions of its image, if they are known.
+    pub symbols: Option<SymbolTable<'a>>,
+}
 
 impl fmt::Display for Obituary<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(report) = self;
+        let report = self.report;
         write!(f, "{} (pid {})", report.name, report.pid)?;
         match (report.ending, &report.crash) {
             (Ending::Exited, _) => write!(f, " ended with code {}", report.code),
             (Ending::Killed, _) => f.write_str(" was killed"),
-            (Ending::Faulted, Some(crash)) => write_crash(f, crash),
+            (Ending::Faulted, Some(crash)) => self.write_crash(f, crash),
             (Ending::Faulted, None) => f.write_str(" faulted"),
         }
     }
 }
 
-/// What it was, then where: the instruction, and each caller's return address.
-fn write_crash(f: &mut fmt::Formatter<'_>, crash: &Crash) -> fmt::Result {
-    write!(f, ": {crash} at")?;
-    for (index, (address, times)) in crash.frames().enumerate() {
-        f.write_str(match index {
-            0 => " ",
-            _ if index.is_multiple_of(FRAMES_MAX) => "\n  <- ",
-            _ => " <- ",
-        })?;
-        write!(f, "{address:#x}")?;
-        if times > 1 {
-            write!(f, " ({times} times)")?;
+impl Obituary<'_> {
+    /// What it was, then where: the instruction, and each caller's return address. A panic begins where it was found out.
+    fn write_crash(&self, f: &mut fmt::Formatter<'_>, crash: &Crash) -> fmt::Result {
+        write!(f, ": {crash} at ")?;
+        let panicked = crash.fault() == Some(FaultKind::Breakpoint);
+        let frames = crash.frames().enumerate();
+        let frames = frames
+            .map(|(depth, (address, times))| (self.place(address, depth > 0), times))
+            .skip_while(|(place, _)| panicked && place.only_reports());
+        for (index, (place, times)) in frames.enumerate() {
+            if index > 0 {
+                f.write_str("\n  <- ")?;
+            }
+            write!(f, "{place}")?;
+            if times > 1 {
+                write!(f, " ({times} times)")?;
+            }
+        }
+        f.write_str(match crash.end() {
+            BacktraceEnd::Outermost => "",
+            BacktraceEnd::More => "\n  <- ...",
+            BacktraceEnd::Cut => "\n  <- ?",
+        })
+    }
+
+    fn place(&self, address: u64, is_return: bool) -> Place<'_> {
+        let lookup = if is_return {
+            SymbolTable::lookup_return
+        } else {
+            SymbolTable::lookup
+        };
+        Place {
+            image: self.report.name.as_str(),
+            address,
+            symbol: self
+                .symbols
+                .as_ref()
+                .and_then(|table| lookup(table, address)),
         }
     }
-    f.write_str(match crash.end() {
-        BacktraceEnd::Outermost => "",
-        BacktraceEnd::More => " <- ...",
-        BacktraceEnd::Cut => " <- ?",
-    })
+}
+
+/// An address of a program.
+struct Place<'a> {
+    image: &'a str,
+    address: u64,
+    symbol: Option<Symbol<'a>>,
+}
+
+impl Place<'_> {
+    fn only_reports(&self) -> bool {
+        self.symbol
+            .is_some_and(|symbol| reports_panics(symbol.name))
+    }
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { image, address, .. } = self;
+        match self.symbol {
+            Some(Symbol { name, offset }) => write!(f, "{image}`{name}+{offset:#x}"),
+            None => write!(f, "{image}`{address:#x}"),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ipc::abi::exit::{BACKTRACE_MAX, CrashReport, FaultKind};
-    use ipc::abi::layout::{LOG_LINE_MAX, USER_END};
+    use ipc::abi::exit::{BACKTRACE_MAX, CrashReport};
+    use ipc::digest::fnv1a;
     use ipc::proto::init::Name;
+    use ipc::symtab::MAGIC;
 
     fn line(ending: Ending, kind: u64) -> String {
         let mut crash = CrashReport {
@@ -70,7 +121,12 @@ mod tests {
             code: 7,
             crash: (ending == Ending::Faulted).then(|| (&crash).into()),
         };
-        Obituary(&report).to_string()
+        bare(&report)
+    }
+
+    fn bare(report: &ExitReport) -> String {
+        let symbols = None;
+        Obituary { report, symbols }.to_string()
     }
 
     #[test]
@@ -82,48 +138,78 @@ mod tests {
             (FaultKind::Page as u64, "page fault: read of 0x10"),
             (99, "unknown fault"),
         ] {
-            let expected = format!("console (pid 2): {how} at 0x401012 <- 0x402000 <- ...");
+            let expected = format!(
+                "console (pid 2): {how} at console`0x401012\n  <- console`0x402000\n  <- ..."
+            );
             assert_eq!(line(Ending::Faulted, kind), expected);
         }
     }
 
-    fn faulted(name: &str, pid: u32, frames: [u64; BACKTRACE_MAX]) -> String {
-        let crash = CrashReport {
-            kind: FaultKind::Page as u64,
-            error_code: 1,
-            address: 0xffff_8000_0000_0000,
-            frames: BACKTRACE_MAX as u64,
-            backtrace: frames,
-            end: BacktraceEnd::Cut as u64,
+    /// A table of functions of 16 bytes, from this address on.
+    fn table(base: u64, names: &[&str]) -> Vec<u8> {
+        let mut body = Vec::new();
+        let mut start = 0;
+        for (index, name) in names.iter().enumerate() {
+            for number in [16 * index as u32, 16, start, name.len() as u32] {
+                body.extend(number.to_le_bytes());
+            }
+            start += name.len() as u32;
+        }
+        body.extend(names.concat().bytes());
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend(base.to_le_bytes());
+        bytes.extend((names.len() as u32).to_le_bytes());
+        bytes.extend(start.to_le_bytes());
+        bytes.extend(fnv1a(&body).to_le_bytes());
+        bytes.extend(body);
+        bytes
+    }
+
+    fn named(kind: FaultKind, backtrace: &[u64]) -> String {
+        let bytes = table(0x40_0000, &["core::panicking::panic", "inner", "main"]);
+        let mut crash = CrashReport {
+            kind: kind as u64,
+            frames: backtrace.len() as u64,
+            end: BacktraceEnd::Outermost as u64,
             ..CrashReport::default()
         };
+        crash.backtrace[..backtrace.len()].copy_from_slice(backtrace);
         let report = ExitReport {
-            pid,
-            name: Name::cut(name),
+            pid: 7,
+            name: Name::cut("crash"),
             ending: Ending::Faulted,
             code: 0,
             crash: Some((&crash).into()),
         };
-        Obituary(&report).to_string()
+        let symbols = SymbolTable::parse(&bytes).ok();
+        Obituary {
+            report: &report,
+            symbols,
+        }
+        .to_string()
     }
 
     #[test]
-    fn the_longest_fits_two_lines_of_the_log() {
-        const LINE_MAX: usize = LOG_LINE_MAX - "[99999.999999] init: \n".len();
-        let frames = core::array::from_fn(|index| USER_END - index as u64);
-        let text = faulted("anameofsixteenby", u32::MAX, frames);
-        let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines.len(), 2, "{text}");
-        assert!(lines.iter().all(|line| line.len() <= LINE_MAX), "{text}");
-        assert!(lines[1].starts_with("  <- 0x"), "{text}");
+    fn names_are_found_and_a_return_address_belongs_to_the_call_before_it() {
+        assert_eq!(
+            named(FaultKind::Page, &[0x40_0010, 0x40_0020, 0x50_0000]),
+            "crash (pid 7): page fault: read of 0x0 at crash`inner+0x0\n  <- crash`inner+0x10\n  <- crash`0x500000"
+        );
+    }
+
+    #[test]
+    fn a_panic_begins_where_it_was_found_out() {
+        assert_eq!(
+            named(FaultKind::Breakpoint, &[0x40_0003, 0x40_0015, 0x40_0024]),
+            "crash (pid 7): panic at crash`inner+0x5\n  <- crash`main+0x4"
+        );
     }
 
     #[test]
     fn a_recursion_is_one_frame() {
-        let text = faulted("crash", 7, [0x40_2000; BACKTRACE_MAX]);
-        assert!(
-            text.ends_with(" at 0x402000 <- 0x402000 (15 times) <- ?"),
-            "{text}"
+        assert_eq!(
+            named(FaultKind::Breakpoint, &[0x40_0015; BACKTRACE_MAX]),
+            "crash (pid 7): panic at crash`inner+0x5\n  <- crash`inner+0x5 (15 times)"
         );
     }
 }

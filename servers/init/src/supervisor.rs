@@ -10,15 +10,17 @@
 //! about to, and no call waits for one that may never come.
 
 use alloc::collections::VecDeque;
+use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use ipc::abi::exit::ProcessStatus;
 use ipc::abi::{Error, NEVER};
-use ipc::bootfs::{Bootfs, FILES_MAX, File, PROGRAMS};
+use ipc::bootfs::{Bootfs, FILES_MAX, File, PROGRAM_SYMBOLS, PROGRAMS};
 use ipc::proto::init::{Ending, ExitReport, Happening, InitError, Name, RUNNING_MAX, Wait};
 use ipc::proto::system::{DEFAULT, INIT, OnDeath, Program, Start, SystemConfig};
 use ipc::proto::{Parked, Responder, Text};
+use ipc::symtab::SymbolTable;
 
 use crate::events::Events;
 use crate::image::Image;
@@ -226,11 +228,7 @@ impl<'a, M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'a, M, P> {
             .get(index)
             .ok_or(LaunchError::NoImage)?
             .clone();
-        let path = if program.image.is_empty() {
-            alloc::format!("{PROGRAMS}{name}")
-        } else {
-            program.image.clone()
-        };
+        let path = image_path(&program, name);
         let (file, image_number) = self.file(&path).ok_or(LaunchError::NoImage)?;
         self.verify(&file, image_number)?;
         let image = Image::read(file.data).map_err(LaunchError::Image)?;
@@ -300,6 +298,13 @@ impl<'a, M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'a, M, P> {
     }
 
     /// A file of the archive, and its number as an image: its place among the files, from 1. The kernel's image is 0.
+    /// The symbol table of a program's image.
+    fn symbols(&self, index: usize, name: &str) -> Option<SymbolTable<'a>> {
+        let path = image_path(self.config.programs.get(index)?, name);
+        let path = format!("{PROGRAM_SYMBOLS}{}", path.strip_prefix(PROGRAMS)?);
+        SymbolTable::parse(self.archive.find(&path)?.data).ok()
+    }
+
     fn file(&self, name: &str) -> Option<(File<'a>, u32)> {
         self.archive
             .files()
@@ -386,7 +391,9 @@ impl<'a, M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'a, M, P> {
             |program: &Program| program.on_death != OnDeath::Leave || !program.serves.is_empty();
         let missed = self.config.programs.get(index).is_some_and(is_missed);
         if missed || report.ending == Ending::Faulted {
-            for line in Obituary(report).to_string().lines() {
+            let symbols = self.symbols(index, report.name.as_str());
+            let obituary = Obituary { report, symbols };
+            for line in obituary.to_string().lines() {
                 self.machine.log(format_args!("{line}"));
             }
         }
@@ -461,6 +468,15 @@ impl<'a, M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'a, M, P> {
         for (_, notification) in &self.subscribers {
             self.machine.signal(notification);
         }
+    }
+}
+
+/// The file of a program of this name: its entry's, unless that is the default one.
+fn image_path(program: &Program, name: &str) -> String {
+    if program.image.is_empty() {
+        format!("{PROGRAMS}{name}")
+    } else {
+        program.image.clone()
     }
 }
 

@@ -5,6 +5,7 @@ use alloc::string::String;
 use core::fmt::{self, Write};
 
 use ipc::abi::exit::{BacktraceEnd, FaultKind};
+use ipc::backtrace::reports_panics;
 use ipc::proto::init::{Crash, Ending, ExitReport};
 use profd::shorten::Shortener;
 use profd::text::COLUMNS;
@@ -51,7 +52,7 @@ fn describe_crash(
         .frames()
         .enumerate()
         .map(|(depth, (address, times))| (place(report, address, depth > 0, system), times))
-        .skip_while(|(place, _)| panicked && reports_panics(place));
+        .skip_while(|(place, _)| panicked && is_reporter(place));
     let mut names = Shortener::default();
     let (at, _) = frames.next().unwrap_or_else(|| ("?".into(), 1));
     let (before, after) = (format!("{name}: {crash} at "), format!(" (pid {pid})"));
@@ -79,28 +80,11 @@ fn room(before: &str, after: &str) -> usize {
         .max(PLACE_COLUMNS)
 }
 
-/// Beginnings of the names of functions that a panic goes through on its way to the breakpoint: those that only report it, which
-/// the library keeps apart from those that find out.
-const REPORTERS: [&str; 11] = [
-    "__rustc::",
-    "core::cell::panic_already_",
-    "core::option::expect_failed",
-    "core::option::unwrap_failed",
-    "core::panicking::",
-    "core::result::unwrap_failed",
-    "core::slice::index::slice_index_fail",
-    "core::str::slice_error_fail",
-    "alloc::alloc::handle_alloc_error",
-    "alloc::raw_vec::capacity_overflow",
-    "alloc::raw_vec::handle_error",
-];
-
 /// Whether a place, with its image before it, is in one of them.
-fn reports_panics(place: &str) -> bool {
-    let function = place.split_once('`').map_or("", |(_, function)| function);
-    REPORTERS
-        .iter()
-        .any(|reporter| function.starts_with(reporter))
+fn is_reporter(place: &str) -> bool {
+    place
+        .split_once('`')
+        .is_some_and(|(_, function)| reports_panics(function))
 }
 
 fn place(report: &ExitReport, address: u64, is_return: bool, system: &mut dyn System) -> String {

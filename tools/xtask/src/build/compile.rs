@@ -24,6 +24,12 @@ impl Executable {
     pub fn archive_name(&self) -> String {
         format!("{}{}", bootfs::PROGRAMS, self.name)
     }
+
+    /// The name of its symbol table there.
+    #[must_use]
+    pub fn symbols_name(&self) -> String {
+        format!("{}{}", bootfs::PROGRAM_SYMBOLS, self.name)
+    }
 }
 
 /// Builds the kernel.

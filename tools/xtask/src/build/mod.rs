@@ -63,8 +63,14 @@ pub fn build(workspace: &Workspace, edition: &Edition) -> Result<Image> {
         bootfs::KERNEL_SYMBOLS,
         &symtab::build(&kernel_elf, &KERNEL_CRATES)?,
     );
+    let mut tables = Vec::new();
     for (program, name) in programs.iter().zip(&images) {
-        add(&mut archive, name, program, &out)?;
+        let elf = add(&mut archive, name, program, &out)?;
+        let krate = program.name.replace('-', "_");
+        tables.push(symtab::build(&elf, &[&krate])?);
+    }
+    for (program, table) in programs.iter().zip(&tables) {
+        archive.add(&program.symbols_name(), table);
     }
     let bytes = archive.finish();
     if bytes.len() > bootfs::SIZE_MAX {

@@ -55,6 +55,7 @@ pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
             for words in [
                 &["init: ", "panicked at", "Damaged"][..],
                 &["init has panicked"],
+                &["  <- init`main+0x"],
             ] {
                 let is_told = |line: &str| words.iter().all(|word| line.contains(word));
                 ensure!(

@@ -98,6 +98,7 @@ const CRASHES: [(&str, &str); 10] = [
 
 fn crashes(context: &Context<'_>) -> Verdict {
     let mut session = Session::on(context, 4)?;
+    let mut told = String::new();
     for (kind, says) in CRASHES {
         let text = session.expect(&format!("run crash {kind}"), &["crash: ", says])?;
         ensure!(
@@ -119,10 +120,16 @@ fn crashes(context: &Context<'_>) -> Verdict {
             last.contains(end) && text.matches("<- crash`main+").count() == mains,
             "the chain of `crash {kind}` does not end with {end}:\n{text}"
         );
+        told += &text;
     }
     let message = "crash: panicked at programs/src/bin/crash.rs:";
     session.expect("run crash panic", &[message, ": asked to\n"])?;
     session.expect("ps", &["init", "console", "profd", "shell"])?;
+    // init has written to the log what profd told the shell: each finds the names in its own way.
+    let log = session.run("dmesg init:")? + &session.run("dmesg <-")?;
+    for place in told.split_whitespace().filter(|word| word.contains('`')) {
+        ensure!(log.contains(place), "no {place} in the log:\n{log}");
+    }
     session.power_off()
 }
 
