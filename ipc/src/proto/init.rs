@@ -165,6 +165,8 @@ pub struct ExitReport {
     pub code: u64,
     /// If it faulted: where and with what.
     pub crash: Option<Crash>,
+    /// Time its threads ran, in nanoseconds.
+    pub cpu_ns: u64,
 }
 
 /// Registers and backtrace of the thread that faulted. See [`abi::exit::CrashReport`].
@@ -462,8 +464,9 @@ mod tests {
             ending: Ending::Faulted,
             code: 300,
             crash: None,
+            cpu_ns: 128,
         };
-        assert_eq!(bytes(&report), b"\x07\x02ab\x02\xac\x02\x00");
+        assert_eq!(bytes(&report), b"\x07\x02ab\x02\xac\x02\x00\x80\x01");
         let crash = Crash::from(&abi::exit::CrashReport {
             kind: 4,
             tid: 9,

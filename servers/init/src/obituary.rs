@@ -120,6 +120,7 @@ mod tests {
             ending,
             code: 7,
             crash: (ending == Ending::Faulted).then(|| (&crash).into()),
+            cpu_ns: 0,
         };
         bare(&report)
     }
@@ -180,6 +181,7 @@ mod tests {
             ending: Ending::Faulted,
             code: 0,
             crash: Some((&crash).into()),
+            cpu_ns: 0,
         };
         let symbols = SymbolTable::parse(&bytes).ok();
         Obituary {

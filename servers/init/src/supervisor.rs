@@ -492,6 +492,7 @@ fn report<M: Machine, P: Responder>(
         ending,
         code: status.code,
         crash: (ending == Ending::Faulted).then(|| (&status.crash).into()),
+        cpu_ns: status.cpu_ns,
     })
 }
 

@@ -25,7 +25,11 @@ pub struct FakeSystem {
     pub spare: usize,
     pub processes: BTreeMap<u32, ProcessInfo>,
     pub ended: BTreeMap<u32, ExitReport>,
+    /// init does not say what there is.
+    pub silent: bool,
     pub killed: Vec<u32>,
+    /// A process that was killed is not gone before a deadline.
+    pub lingering: bool,
     pub names: BTreeMap<u64, String>,
     /// With their numbers.
     pub requests: Vec<(u64, Request)>,
@@ -34,6 +38,8 @@ pub struct FakeSystem {
     pub memory: MemoryInfo,
     pub cpus: Vec<CpuInfo>,
     pub now: u64,
+    /// Nanoseconds that each wait takes.
+    pub per_wait: u64,
     pub log: VecDeque<LogPart>,
     pub powered_off: bool,
     pub version: String,
@@ -47,6 +53,7 @@ impl FakeSystem {
             ending,
             code,
             crash: None,
+            cpu_ns: 0,
         }
     }
     pub fn add(&mut self, pid: u32, name: &str) -> &mut ProcessInfo {
@@ -74,6 +81,9 @@ impl System for FakeSystem {
         self.own_pid
     }
     fn programs(&mut self) -> InitResult<Vec<Name>> {
+        if self.silent {
+            return Err(CallError::Transport(Error::TimedOut));
+        }
         let programs = self.programs.iter();
         Ok(programs.map(|name| Name::cut(name)).collect())
     }
@@ -92,8 +102,15 @@ impl System for FakeSystem {
         Ok(pid)
     }
     fn wait(&mut self, pid: u32) -> InitResult<ExitReport> {
+        self.now += self.per_wait;
         let report = self.ended.remove(&pid);
         report.ok_or(CallError::Service(InitError::NoSuchProcess))
+    }
+    fn wait_until(&mut self, pid: u32, _: u64) -> InitResult<ExitReport> {
+        match self.lingering {
+            true => Err(CallError::Transport(Error::TimedOut)),
+            false => self.wait(pid),
+        }
     }
     fn kill(&mut self, pid: u32) -> InitResult<()> {
         if let Some(error) = self.refuse.take() {
@@ -107,6 +124,9 @@ impl System for FakeSystem {
         Ok(())
     }
     fn process(&mut self, pid: u32) -> InitResult<Option<ProcessInfo>> {
+        if self.silent {
+            return Err(CallError::Transport(Error::TimedOut));
+        }
         Ok(self
             .processes
             .range(pid..)
@@ -166,13 +186,34 @@ impl System for FakeSystem {
 pub struct FakeSession {
     pub text: String,
     pub guards: Vec<Stop>,
+    /// Each start and end of pages.
+    pub pages: Vec<bool>,
     pub interrupt_after: Option<usize>,
     pub calls: usize,
+    /// Ctrl-C was pressed, and a guard has heard of it or not.
+    interrupted: bool,
+    unheard: bool,
+}
+
+impl FakeSession {
+    fn call(&mut self) {
+        self.calls += 1;
+        if self.interrupt_after.is_some_and(|after| self.calls > after) {
+            self.interrupt_after = None;
+            (self.interrupted, self.unheard) = (true, true);
+            // A line that has no end yet is not shown.
+            let shown = self.text.rfind('\n').map_or(0, |at| at + 1);
+            self.text.truncate(shown);
+        }
+    }
 }
 
 impl fmt::Write for FakeSession {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.calls += 1;
+        self.call();
+        if self.unheard {
+            return Err(fmt::Error);
+        }
         self.text.push_str(text);
         Ok(())
     }
@@ -180,11 +221,15 @@ impl fmt::Write for FakeSession {
 
 impl Session for FakeSession {
     fn interrupted(&self) -> bool {
-        self.interrupt_after.is_some_and(|after| self.calls > after)
+        self.interrupted
     }
     fn guard(&mut self, stop: Stop) -> bool {
-        self.calls += 1;
+        self.call();
         self.guards.push(stop);
-        self.interrupted()
+        std::mem::take(&mut self.unheard)
+    }
+    fn page(&mut self, on: bool) -> fmt::Result {
+        self.pages.push(on);
+        Ok(())
     }
 }

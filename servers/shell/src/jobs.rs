@@ -55,36 +55,40 @@ impl Jobs {
         self.0.retain(|job| job.pid != pid);
     }
 
-    /// Reports those that have ended otherwise than with code 0, and forgets all that have.
+    /// Reports those that have ended otherwise than with code 0, and forgets all that have. What could not be told is told the
+    /// next time.
     ///
     /// # Errors
-    /// The session is gone.
+    /// As for writing.
     pub fn report(&mut self, system: &mut dyn System, session: &mut dyn Session) -> fmt::Result {
-        let mut kept = Vec::new();
-        for job in core::mem::take(&mut self.0) {
-            let pid = job.pid;
-            match system.process(pid) {
-                Ok(Some(process)) if process.pid == pid => {
-                    kept.push(job);
-                    continue;
-                }
-                Ok(_) => {}
-                Err(_) => {
-                    // init does not answer now; ask again at the next prompt.
-                    kept.push(job);
-                    continue;
-                }
+        let mut told = Ok(());
+        self.0.retain(|job| {
+            if told.is_err() || !has_ended(job.pid, system) {
+                return true;
             }
-            let name = job.name;
-            match system.wait(pid) {
-                Ok(report) => ending::describe(&report, system, session)?,
-                Err(CallError::Service(InitError::NoSuchProcess)) => {
-                    writeln!(session, "{name}: ended; how is no longer known (pid {pid})")?;
-                }
-                Err(error) => writeln!(session, "{name}: ended, but {error} (pid {pid})")?,
-            }
+            told = tell(job, system, session);
+            told.is_err()
+        });
+        told
+    }
+}
+
+/// Whether a process is known to have ended. If init does not answer, it is asked again at the next prompt.
+fn has_ended(pid: u32, system: &mut dyn System) -> bool {
+    match system.process(pid) {
+        Ok(Some(process)) => process.pid != pid,
+        Ok(None) => true,
+        Err(_) => false,
+    }
+}
+
+fn tell(job: &Job, system: &mut dyn System, session: &mut dyn Session) -> fmt::Result {
+    let Job { pid, ref name, .. } = *job;
+    match system.wait(pid) {
+        Ok(report) => ending::describe(&report, system, session),
+        Err(CallError::Service(InitError::NoSuchProcess)) => {
+            writeln!(session, "{name}: ended; how is no longer known (pid {pid})")
         }
-        self.0 = kept;
-        Ok(())
+        Err(error) => writeln!(session, "{name}: ended, but {error} (pid {pid})"),
     }
 }

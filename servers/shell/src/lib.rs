@@ -10,6 +10,7 @@ extern crate alloc;
 
 pub mod banner;
 pub mod command;
+pub mod completion;
 pub mod ending;
 #[cfg(test)]
 mod fake;
@@ -21,7 +22,5 @@ pub mod protocol;
 pub mod session;
 pub mod system;
 pub mod terminal;
-#[cfg(test)]
-mod tests;
 pub mod text;
 pub mod words;

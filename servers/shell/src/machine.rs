@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use ipc::abi::info::{CpuInfo, InfoKind, MemoryInfo};
-use ipc::abi::{Error, Rights};
+use ipc::abi::{Error, NEVER, Rights};
 use ipc::proto::init::{self, Args, ExitReport, Name, ProcessInfo, Spawn};
 use ipc::proto::profd::{self, Refusal, Request, SessionName, Spot, Start};
 use ipc::proto::{CallError, ProtocolError, stream};
@@ -34,7 +34,8 @@ static PROFILES: AtomicU64 = AtomicU64::new(0);
 /// The system, for one session.
 pub struct Machine {
     wiring: Wiring,
-    init: init::Client<Connection>,
+    /// When calls to init fail, in nanoseconds since boot.
+    deadline: u64,
     profd: profd::Client<Connection>,
     /// Badge of the next program's output.
     next_badge: u64,
@@ -45,10 +46,30 @@ impl Machine {
     pub const fn new(wiring: Wiring) -> Self {
         Self {
             wiring,
-            init: init::Client::new(Connection::new(wiring.init)),
+            deadline: NEVER,
             profd: profd::Client::new(Connection::new(wiring.profd)),
             next_badge: PROGRAMS,
         }
+    }
+
+    /// The same for one who must not wait: calls to init fail at this time.
+    pub fn until(wiring: Wiring, deadline: u64) -> Self {
+        Self {
+            deadline,
+            ..Self::new(wiring)
+        }
+    }
+
+    fn init(&self) -> init::Client<Connection> {
+        self.init_until(self.deadline)
+    }
+
+    fn init_until(&self, deadline: u64) -> init::Client<Connection> {
+        let connection = Connection::new(self.wiring.init);
+        init::Client::new(match deadline {
+            NEVER => connection,
+            deadline => connection.timeout(deadline.saturating_sub(time::now())),
+        })
     }
 }
 
@@ -60,7 +81,7 @@ impl System for Machine {
     fn programs(&mut self) -> InitResult<Vec<Name>> {
         let mut programs = Vec::new();
         let mut last = Name::new();
-        while let Some(next) = self.init.next_program(&last)? {
+        while let Some(next) = self.init().next_program(&last)? {
             last = next.clone();
             programs.push(next);
         }
@@ -79,19 +100,23 @@ impl System for Machine {
             args,
             held,
         };
-        self.init.spawn(&spawn, Some(output))
+        self.init().spawn(&spawn, Some(output))
     }
 
     fn wait(&mut self, pid: u32) -> InitResult<ExitReport> {
-        self.init.wait(&pid)
+        self.init().wait(&pid)
+    }
+
+    fn wait_until(&mut self, pid: u32, deadline: u64) -> InitResult<ExitReport> {
+        self.init_until(deadline).wait(&pid)
     }
 
     fn kill(&mut self, pid: u32) -> InitResult<()> {
-        self.init.kill(&pid)
+        self.init().kill(&pid)
     }
 
     fn process(&mut self, pid: u32) -> InitResult<Option<ProcessInfo>> {
-        self.init.next(&pid)
+        self.init().next(&pid)
     }
 
     fn locate(&mut self, pid: u32, address: u64, is_return: bool) -> Option<String> {

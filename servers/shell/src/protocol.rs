@@ -30,6 +30,35 @@ pub enum Stop {
     Profile(u64),
 }
 
+/// Most bytes that complete a word: a program's name, a number or a command, and the blank behind it.
+pub const INSERT_MAX: usize = 32;
+
+/// What the thread that runs commands is asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, MaxSize)]
+pub enum Asked {
+    /// To run a line.
+    Line(Line),
+    /// To complete the last word of what is typed.
+    Completion {
+        /// The line up to the cursor.
+        before: Line,
+        /// Tab was pressed twice in a row: to show what there is.
+        again: bool,
+    },
+}
+
+/// What came of a completion.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, MaxSize)]
+pub enum Completion {
+    /// The word cannot be completed, or not without a choice.
+    #[default]
+    Nothing,
+    /// It goes on with this text.
+    Insert(Text<INSERT_MAX>),
+    /// The choice was shown.
+    Shown,
+}
+
 /// Why the terminal refuses one of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, MaxSize)]
 pub enum TerminalError {
@@ -45,12 +74,17 @@ ipc::protocol! {
     error TerminalError;
     /// Takes what the user typed; answers what is to be ended because of it, now.
     16 Input = input(Chunk) -> Stop;
-    /// Says that no command runs, and answers with the next line. Parked until there is one.
-    17 NextLine = next_line(()) -> Line;
-    /// Shows a command's output; answers whether Ctrl-C was pressed since the command began.
+    /// Says that no command runs, with what came of the completion that was asked for, and answers with what is asked for
+    /// next. Parked until there is something.
+    17 NextLine = next_line(Completion) -> Asked;
+    /// Shows a command's output; answers whether Ctrl-C was pressed since the last `guard` of the command, or since it began.
+    /// If it was, nothing is shown. Parked while output is held.
     18 Print = print(Chunk) -> bool;
-    /// Says what Ctrl-C ends from now on; answers whether it was pressed already.
+    /// Says what Ctrl-C ends from now on; answers whether it was pressed since the last `guard` of the command, or since it
+    /// began.
     19 Guard = guard(Stop) -> bool;
+    /// Says whether the command's output stops after each page.
+    20 Page = page(bool) -> ();
 }
 
 /// Serves one call of either protocol.
@@ -89,6 +123,23 @@ mod tests {
     #[test]
     fn wire_bytes_are_pinned() {
         let mut buffer = [0; 8];
+        let line = Line::cut("ps");
+        let insert = Completion::Insert(Text::cut("a "));
+        for (completion, expected) in [
+            (Completion::Nothing, &[0][..]),
+            (insert, &[1, 2, b'a', b' ']),
+            (Completion::Shown, &[2]),
+        ] {
+            let bytes = postcard::to_slice(&completion, &mut buffer).unwrap();
+            assert_eq!(bytes, expected);
+        }
+        let (before, again) = (line.clone(), true);
+        for (asked, expected) in [
+            (Asked::Line(line), &[0, 2, b'p', b's'][..]),
+            (Asked::Completion { before, again }, &[1, 2, b'p', b's', 1]),
+        ] {
+            assert_eq!(postcard::to_slice(&asked, &mut buffer).unwrap(), expected);
+        }
         for (stop, expected) in [
             (Stop::Nothing, &[0][..]),
             (Stop::Process(300), &[1, 0xac, 2]),

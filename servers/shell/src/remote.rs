@@ -1,12 +1,11 @@
 //! The two ends of a session's terminal: the stream that it writes to, and itself as commands reach it.
 
-use alloc::string::String;
 use core::fmt;
 
 use ipc::abi::Handle;
 use ipc::proto::stream::{CHUNK_MAX, Chunk, Client as StreamClient};
 use shell::persist::{Clock, PAUSE, persist};
-use shell::protocol::{Client as TerminalClient, Stop};
+use shell::protocol::{Asked, Client as TerminalClient, Completion, Stop};
 use shell::session::Session;
 use shell::terminal::{Closed, Sink};
 use sysroot::{Connection, time};
@@ -48,7 +47,10 @@ impl Sink for Screen {
 pub struct Remote {
     terminal: TerminalClient<Connection>,
     gathered: Chunk,
+    /// Ctrl-C was pressed since the line began.
     interrupted: bool,
+    /// The terminal shows nothing more of the command.
+    ended: bool,
 }
 
 impl Remote {
@@ -58,32 +60,41 @@ impl Remote {
             terminal: TerminalClient::new(terminal),
             gathered: Chunk::new(),
             interrupted: false,
+            ended: false,
         }
     }
 
-    /// Waits for a line. The command before it, if any, is over.
+    /// Waits for what is asked for next. The command or the completion before it, if any, is over.
     ///
     /// # Errors
     /// The session is gone.
-    pub fn next_line(&mut self) -> Result<String, fmt::Error> {
-        self.flush()?;
-        let line = self.terminal.next_line(&()).map_err(|_| fmt::Error)?;
-        self.interrupted = false;
-        Ok(line.as_str().into())
+    pub fn next(&mut self, completion: &Completion) -> Result<Asked, fmt::Error> {
+        // If it fails because the command was ended, there is still a next one; else there is none either.
+        let _ = self.flush();
+        let asked = self.terminal.next_line(completion);
+        (self.interrupted, self.ended) = (false, false);
+        asked.map_err(|_| fmt::Error)
     }
 
     fn flush(&mut self) -> fmt::Result {
-        if self.gathered.is_empty() {
+        let chunk = core::mem::take(&mut self.gathered);
+        if self.ended {
+            return Err(fmt::Error);
+        }
+        if chunk.is_empty() {
             return Ok(());
         }
-        let chunk = core::mem::take(&mut self.gathered);
-        self.interrupted = self.terminal.print(&chunk).map_err(|_| fmt::Error)?;
-        Ok(())
+        self.ended = self.terminal.print(&chunk).map_err(|_| fmt::Error)?;
+        self.interrupted |= self.ended;
+        if self.ended { Err(fmt::Error) } else { Ok(()) }
     }
 }
 
 impl fmt::Write for Remote {
     fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.ended {
+            return Err(fmt::Error);
+        }
         for part in text.as_bytes().chunks(CHUNK_MAX) {
             if self.gathered.extend(part).is_err() {
                 self.flush()?;
@@ -104,8 +115,17 @@ impl Session for Remote {
     }
 
     fn guard(&mut self, stop: Stop) -> bool {
+        // What was written goes first. Whether Ctrl-C ended it is what the answer says.
+        let _ = self.flush();
         // A session that is gone wants nothing any more: whatever runs for it should end.
-        self.interrupted = self.flush().is_err() || self.terminal.guard(&stop).unwrap_or(true);
-        self.interrupted
+        let was = self.terminal.guard(&stop).unwrap_or(true);
+        self.interrupted |= was;
+        self.ended = false;
+        was
+    }
+
+    fn page(&mut self, on: bool) -> fmt::Result {
+        self.flush()?;
+        self.terminal.page(&on).map_err(|_| fmt::Error)
     }
 }

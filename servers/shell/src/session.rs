@@ -5,12 +5,21 @@ use core::fmt;
 
 use crate::protocol::Stop;
 
-/// A session, as a command sees it. Writing fails only if the session is gone; the command then just returns.
+/// A session, as a command sees it.
+///
+/// Writing fails if the session is gone, and once Ctrl-C was pressed and no [`Self::guard`] has taken notice: in both cases
+/// the command just returns the error. So the output of every command ends at Ctrl-C, and none has to ask.
 pub trait Session: fmt::Write {
-    /// Whether Ctrl-C was pressed since the command began, as far as the last write or [`Self::guard`] knows.
+    /// Whether Ctrl-C was pressed since the line began, as far as the last write or [`Self::guard`] knows.
     fn interrupted(&self) -> bool;
 
     /// Says what Ctrl-C ends from now on, until the command returns or says otherwise. Answers whether it was pressed
-    /// already: then the command must end that itself.
+    /// since the last time, or since the line began: then the command must end that itself. It can write again.
     fn guard(&mut self, stop: Stop) -> bool;
+
+    /// Says whether output stops after each page from now on, until the line is done.
+    ///
+    /// # Errors
+    /// As for writing.
+    fn page(&mut self, on: bool) -> fmt::Result;
 }

@@ -47,6 +47,12 @@ pub trait System {
     /// init's; a process that ended long ago is forgotten.
     fn wait(&mut self, pid: u32) -> InitResult<ExitReport>;
 
+    /// Waits until a process has ended, or until this time since boot in nanoseconds.
+    ///
+    /// # Errors
+    /// init's, and that the time is over.
+    fn wait_until(&mut self, pid: u32, deadline: u64) -> InitResult<ExitReport>;
+
     /// Ends a process.
     ///
     /// # Errors

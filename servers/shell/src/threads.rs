@@ -1,46 +1,84 @@
 //! The threads of a session: one serves its terminal, one reads its stream, one runs its commands.
 
-use alloc::string::String;
 use core::convert::Infallible;
 use core::fmt;
 
+use ipc::abi::startup::names;
 use ipc::abi::{Error, Handle, NEVER, Rights};
 use ipc::proto::stream::{CHUNK_MAX, Client as StreamClient};
+use ipc::proto::system::INIT;
 use ipc::proto::{Message, init, profd};
 use shell::banner::banner;
 use shell::command::execute;
+use shell::completion::complete;
 use shell::jobs::Jobs;
 use shell::persist::persist;
-use shell::protocol::{COMMANDS, Client as TerminalClient, INPUT, Stop, serve};
+use shell::protocol::{Asked, COMMANDS, Client as TerminalClient, Completion, INPUT, Stop, serve};
 use shell::session::Session;
 use shell::terminal::Terminal;
-use sysroot::{Connection, Event, OwnedHandle, Port, handle, record, startup, syscall, thread};
+use sysroot::{
+    Connection, Event, OwnedHandle, Port, handle, record, startup, syscall, thread, time,
+};
 
 use crate::machine::Machine;
 use crate::remote::{Remote, Screen, Time};
 
+/// How long a completion may take, in nanoseconds: what is typed meanwhile waits for it.
+const COMPLETION_NS: u64 = 2000 * time::MILLISECOND;
+
+/// What a program's entry has to give to one with a session.
+#[derive(Clone, Copy)]
+pub enum Given {
+    /// The stream that carries it, under its own name.
+    Stream(&'static str),
+    /// init.
+    Init,
+    /// profd.
+    Profd,
+    /// The system.
+    System,
+}
+
+impl Given {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Stream(name) => name,
+            Self::Init => INIT,
+            Self::Profd => "profd",
+            Self::System => names::SYSTEM,
+        }
+    }
+
+    fn handle(self) -> Result<Handle, Failure> {
+        startup::handle(self.name()).ok_or(Failure::NotGiven(self))
+    }
+}
+
 /// Why there is no session, or no longer.
 pub enum Failure {
     /// The program's entry gives it less than it needs.
-    NotGiven(&'static str),
+    NotGiven(Given),
+    /// The kernel does not tell this program's own id.
+    OwnId(Error),
+    /// The kernel refused a terminal's endpoint, or a handle of it.
+    Terminal(Error),
+    /// The kernel refused a thread.
+    Thread(Error),
+    /// The terminal can no longer be served.
+    Receive(Error),
     /// The stream is gone.
     Closed,
-    /// The kernel refused.
-    Kernel(Error),
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        Self::Kernel(error)
-    }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotGiven(name) => write!(f, "was not given {name}"),
+            Self::NotGiven(what) => write!(f, "was not given {}", what.name()),
+            Self::OwnId(error) => write!(f, "no process id: {error}"),
+            Self::Terminal(error) => write!(f, "no terminal: {error}"),
+            Self::Thread(error) => write!(f, "no thread for the session: {error}"),
+            Self::Receive(error) => write!(f, "the terminal cannot be served: {error}"),
             Self::Closed => f.write_str("the session's stream is gone"),
-            Self::Kernel(error) => error.fmt(f),
         }
     }
 }
@@ -67,19 +105,21 @@ pub struct Wiring {
 /// # Errors
 /// See [`Failure`].
 pub fn run(name: &'static str, leave: &'static str) -> Result<Infallible, Failure> {
-    let endpoint = OwnedHandle::new(syscall::endpoint_create()?);
+    let endpoint = syscall::endpoint_create().map_err(Failure::Terminal)?;
+    let endpoint = OwnedHandle::new(endpoint);
+    let own = record::process_status(Handle::NONE).map_err(Failure::OwnId)?;
     let wiring = Wiring {
-        pid: record::process_status(Handle::NONE)?.pid as u32,
-        stream: (name, given(name)?),
+        pid: own.pid as u32,
+        stream: (name, Given::Stream(name).handle()?),
         terminal: endpoint.raw(),
-        init: given("init")?,
-        profd: given("profd")?,
-        system: given("system")?,
+        init: Given::Init.handle()?,
+        profd: Given::Profd.handle()?,
+        system: Given::System.handle()?,
     };
-    let input = handle::mint(endpoint.raw(), INPUT, Rights::CALL)?;
-    let commands = handle::mint(endpoint.raw(), COMMANDS, Rights::CALL)?;
-    thread::spawn(move || read(wiring, input))?;
-    thread::spawn(move || command(wiring, commands, leave))?;
+    let mint = |badge| handle::mint(endpoint.raw(), badge, Rights::CALL).map_err(Failure::Terminal);
+    let (input, commands) = (mint(INPUT)?, mint(COMMANDS)?);
+    thread::spawn(move || read(wiring, input)).map_err(Failure::Thread)?;
+    thread::spawn(move || command(wiring, commands, leave)).map_err(Failure::Thread)?;
 
     let mut terminal = Terminal::new(Screen::new(wiring.stream.1), leave);
     let mut port = Port::new(endpoint.raw());
@@ -92,13 +132,9 @@ pub fn run(name: &'static str, leave: &'static str) -> Result<Infallible, Failur
             } => return Err(Failure::Closed),
             // A program ended; its shell hears that from init.
             Event::Closed { .. } | Event::Notified(_) | Event::TimedOut => {}
-            Event::Failed(error) => return Err(Failure::Kernel(error)),
+            Event::Failed(error) => return Err(Failure::Receive(error)),
         }
     }
-}
-
-fn given(name: &'static str) -> Result<Handle, Failure> {
-    startup::handle(name).ok_or(Failure::NotGiven(name))
 }
 
 /// Brings what the user types to the terminal, and ends what Ctrl-C is to end. Returns when the stream or the terminal is
@@ -127,19 +163,33 @@ fn carry_out(stop: Stop, wiring: Wiring) {
     }
 }
 
-/// Runs commands, one after the other, until the terminal is gone.
+/// Runs commands, one after the other, and completes words meanwhile, until the terminal is gone.
 fn command(wiring: Wiring, commands: OwnedHandle, leave: &str) {
     let mut machine = Machine::new(wiring);
     let mut session = Remote::new(Connection::new(commands.raw()));
     let mut jobs = Jobs::default();
     let begin = banner(&mut machine, leave);
-    let mut going = fmt::Write::write_str(&mut session, &begin);
-    while going.is_ok() {
-        going = jobs
-            .report(&mut machine, &mut session)
-            .and_then(|()| session.next_line())
-            .and_then(|line: String| execute(&line, &mut session, &mut machine, &mut jobs));
-        // What a command left to be ended is over.
-        session.guard(Stop::Nothing);
+    // A session that is gone shows when it is asked for what comes next. An error of a command has no other meaning here.
+    let _ = fmt::Write::write_str(&mut session, &begin);
+    let mut completion = Completion::Nothing;
+    let mut at_prompt = false;
+    loop {
+        if !at_prompt {
+            let _ = jobs.report(&mut machine, &mut session);
+        }
+        match session.next(&completion) {
+            Ok(Asked::Line(line)) => {
+                let _ = execute(&line, &mut session, &mut machine, &mut jobs);
+                // What a command left to be ended is over.
+                session.guard(Stop::Nothing);
+                at_prompt = false;
+            }
+            Ok(Asked::Completion { before, again }) => {
+                let mut machine = Machine::until(wiring, time::after(COMPLETION_NS));
+                completion = complete(&before, again, &mut machine, &mut session);
+                at_prompt = true;
+            }
+            Err(fmt::Error) => return,
+        }
     }
 }

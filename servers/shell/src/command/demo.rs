@@ -12,6 +12,7 @@ use profd::text::counted;
 
 use super::{Command, Context, Group, Quoted};
 use crate::jobs::Jobs;
+use crate::protocol::Stop;
 use crate::system::{InitResult, System};
 
 pub(super) const DEMO: Command = Command {
@@ -110,10 +111,12 @@ fn start(context: Context<'_>) -> fmt::Result {
                 let Part { name, args, shows } = part;
                 let args = args.iter().map(|arg| format!(" {arg}"));
                 let args: alloc::string::String = args.collect();
-                writeln!(context.session, "started {pid} {name}{args}: {shows}")?;
-                if !context.session.interrupted() {
+                let told = writeln!(context.session, "started {pid} {name}{args}: {shows}");
+                if told.is_ok() {
                     continue;
                 }
+                // Ctrl-C, which is not to end what is said of it.
+                context.session.guard(Stop::Nothing);
                 "interrupted".into()
             }
             Err(error) => format!("{}: {error}", Quoted(part.name)),

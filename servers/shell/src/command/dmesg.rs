@@ -91,9 +91,6 @@ fn show(context: Context<'_>, count: Option<usize>, filter: &str) -> fmt::Result
                     last.push_back(line);
                 }
             }
-            if context.session.interrupted() {
-                return Ok(());
-            }
         }
         if end {
             break;
@@ -105,9 +102,6 @@ fn show(context: Context<'_>, count: Option<usize>, filter: &str) -> fmt::Result
     }
     for line in last {
         writeln!(context.session, "{line}")?;
-        if context.session.interrupted() {
-            break;
-        }
     }
     Ok(())
 }

@@ -61,7 +61,7 @@ fn run(context: Context<'_>) -> fmt::Result {
 fn list(context: Context<'_>) -> fmt::Result {
     rows(COMMANDS, context.session)?;
     context.session.write_str(
-        "\n`help COMMAND` has examples. Ctrl-C ends what runs; cursor up recalls lines.\n",
+        "\n`help COMMAND` has examples. Tab completes, Ctrl-C ends, Ctrl-S holds output.\n",
     )
 }
 

@@ -121,9 +121,6 @@ fn uptime(context: Context<'_>) -> fmt::Result {
             "cpu {number}: {busy} busy, {} ticks, {} calls, {} switches, longest {longest}",
             cpu.ticks, cpu.syscalls, cpu.switches
         )?;
-        if context.session.interrupted() {
-            break;
-        }
     }
     Ok(())
 }

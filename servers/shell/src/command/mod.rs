@@ -6,6 +6,7 @@ mod demo;
 mod dmesg;
 mod help;
 mod machine;
+mod prefix;
 mod process;
 mod profile;
 mod session;
@@ -66,13 +67,28 @@ struct Context<'a> {
     session: &'a mut dyn Session,
     system: &'a mut dyn System,
     jobs: &'a mut Jobs,
+    outcome: &'a mut Outcome,
     command: &'static Command,
     args: &'a [&'a str],
+    /// The commands before this one that run it.
+    prefixes: &'a [&'static str],
+}
+
+/// What came of a line so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct Outcome {
+    /// A command could not do what was asked for.
+    failed: bool,
+    /// Programs that ran to their end.
+    programs: u64,
+    /// CPU time of theirs, in nanoseconds.
+    cpu_ns: u64,
 }
 
 impl Context<'_> {
     /// Says what went wrong, in a line if it fits one.
     fn fail(self, error: impl fmt::Display) -> fmt::Result {
+        self.outcome.failed = true;
         let line = format!("{}: {error}", self.command.name);
         self.session.write_str(&text::wrapped(&line))
     }
@@ -96,6 +112,7 @@ impl Context<'_> {
 /// Every command; `help` lists each group in this order.
 pub const COMMANDS: &[Command] = &[
     profile::PROFILE,
+    prefix::TIME,
     process::PS,
     process::RUN,
     demo::DEMO,
@@ -108,12 +125,14 @@ pub const COMMANDS: &[Command] = &[
     help::HELP,
     session::ECHO,
     session::CLEAR,
+    prefix::REPEAT,
+    prefix::MORE,
 ];
 
 /// Runs a line.
 ///
 /// # Errors
-/// The session is gone.
+/// The session is gone, or Ctrl-C ended the output.
 pub fn execute(
     line: &str,
     session: &mut dyn Session,
@@ -132,14 +151,17 @@ pub fn execute(
             session,
             system,
             jobs,
+            outcome: &mut Outcome::default(),
             command,
             args,
+            prefixes: &[],
         }),
         None => unknown(name, session),
     }
 }
 
-fn find(name: &str) -> Option<&'static Command> {
+/// The command of this name.
+pub fn find(name: &str) -> Option<&'static Command> {
     COMMANDS.iter().find(|command| command.name == name)
 }
 

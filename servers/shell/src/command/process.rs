@@ -5,6 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
+use ipc::abi::Error;
 use ipc::abi::info::ThreadState;
 use ipc::proto::CallError;
 use ipc::proto::init::{Args, InitError, Name, ProcessInfo};
@@ -71,6 +72,11 @@ servers again.
     run: kill,
 };
 
+/// How long `kill` waits for the end, in nanoseconds. Nothing else could end that wait.
+const END_NS: u64 = 2_000_000_000;
+/// The commands that make no sense before a program in the background.
+const WANT_THE_END: [&str; 2] = ["time", "more"];
+
 fn ps(context: Context<'_>) -> fmt::Result {
     if let [first, ..] = *context.args {
         return context.too_many(first);
@@ -90,7 +96,7 @@ fn ps(context: Context<'_>) -> fmt::Result {
         };
         row(context.session, &process)?;
         match process.pid.checked_add(1) {
-            Some(next) if next > from && !context.session.interrupted() => from = next,
+            Some(next) if next > from => from = next,
             _ => return Ok(()),
         }
     }
@@ -113,6 +119,16 @@ fn run(context: Context<'_>) -> fmt::Result {
         [words @ .., "&"] => (words, true),
         words => (words, false),
     };
+    if background
+        && let Some(prefix) = context
+            .prefixes
+            .iter()
+            .find(|prefix| WANT_THE_END.contains(prefix))
+    {
+        return context.fail(format_args!(
+            "no & with `{prefix}`: it would not wait for the end of the program"
+        ));
+    }
     let Some((&program, arguments)) = words.split_first() else {
         let there = list(context.system);
         return context.fail(format_args!(
@@ -178,7 +194,11 @@ fn foreground(context: Context<'_>, pid: u32) -> fmt::Result {
     let ended = context.system.wait(pid);
     context.session.guard(Stop::Nothing);
     match ended {
-        Ok(report) => ending::describe(&report, context.system, context.session),
+        Ok(report) => {
+            context.outcome.programs += 1;
+            context.outcome.cpu_ns += report.cpu_ns;
+            ending::describe(&report, context.system, context.session)
+        }
         Err(error) => context.fail(format_args!("pid {pid}: {error}")),
     }
 }
@@ -202,8 +222,13 @@ fn kill(context: Context<'_>) -> fmt::Result {
         Ok(()) => {
             context.jobs.forget(pid);
             // Until it is gone, `ps` would still show it. One that was gone first has nothing to wait for.
-            let _ = context.system.wait(pid);
-            writeln!(context.session, "killed {pid}")
+            let deadline = context.system.now().saturating_add(END_NS);
+            match context.system.wait_until(pid, deadline) {
+                Err(CallError::Transport(Error::TimedOut)) => context.fail(format_args!(
+                    "pid {pid} has been told to end, and is not gone yet"
+                )),
+                _ => writeln!(context.session, "killed {pid}"),
+            }
         }
         Err(CallError::Service(error @ InitError::Refused)) => {
             context.fail(format_args!("pid {pid} is init: {error}"))

@@ -49,14 +49,21 @@ fn run(context: Context<'_>) -> fmt::Result {
     if context.session.guard(Stop::Profile(number)) {
         return Ok(());
     }
-    let mut written = Ok(());
+    let (mut closed, mut written) = (false, Ok(()));
     let session = &mut *context.session;
     let result = context.system.profile(number, request, &mut |text| {
+        if !closed {
+            // The window is. From here on Ctrl-C ends the report.
+            session.guard(Stop::Nothing);
+            closed = true;
+        }
         if written.is_ok() {
             written = session.write_str(text);
         }
     });
-    context.session.guard(Stop::Nothing);
+    if !closed {
+        context.session.guard(Stop::Nothing);
+    }
     written?;
     match result {
         Ok(()) => Ok(()),

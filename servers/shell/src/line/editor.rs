@@ -16,6 +16,8 @@ pub enum Event {
     Line(String),
     /// Ctrl-D on an empty line. The prompt stands.
     Leave,
+    /// The word before the cursor is to be completed.
+    Tab,
 }
 
 /// One session's line, history and row.
@@ -56,6 +58,7 @@ impl Editor {
                 return None;
             }
             Key::Enter => return self.enter(out),
+            Key::Tab => return Some(Event::Tab),
             Key::Interrupt => {
                 out.push_str("^C\n");
                 self.abandon();
@@ -80,6 +83,18 @@ impl Editor {
         }
         self.show(out);
         None
+    }
+
+    /// Inserts a text at the cursor; `false` if there is no room for all of it, and then nothing changes.
+    pub fn insert(&mut self, text: &str, out: &mut String) -> bool {
+        if self.line.text().len() + text.len() > LINE_MAX {
+            return false;
+        }
+        for character in text.chars() {
+            self.line.insert(character);
+        }
+        self.show(out);
+        true
     }
 
     fn enter(&mut self, out: &mut String) -> Option<Event> {

@@ -26,6 +26,8 @@ pub enum Key {
     KillWord,
     /// Clear the screen.
     Clear,
+    /// Complete the word.
+    Tab,
     /// Ctrl-C.
     Interrupt,
     /// Ctrl-D: delete, or leave where there is nothing to delete.
@@ -34,6 +36,10 @@ pub enum Key {
 
 /// The byte of Ctrl-C.
 pub const INTERRUPT: u8 = 0x03;
+/// The byte of Ctrl-Q, DC1 of ECMA-48 and XON of terminals.
+pub const GO_ON: u8 = 0x11;
+/// The byte of Ctrl-S, DC3 and XOFF.
+pub const HOLD: u8 = 0x13;
 const BELL: u8 = 0x07;
 const ESCAPE: u8 = 0x1b;
 
@@ -116,7 +122,7 @@ impl Decoder {
     fn ground(&mut self, byte: u8) -> Option<Key> {
         Some(match byte {
             b' '..=b'~' => Key::Char(char::from(byte)),
-            b'\t' => Key::Char(' '),
+            b'\t' => Key::Tab,
             b'\r' | b'\n' => Key::Enter,
             0x01 => Key::Home,
             0x02 => Key::Left,

@@ -16,6 +16,8 @@ use super::buffer::Buffer;
 pub const PROMPT: &str = "> ";
 /// Cursor to the first row, then everything erased.
 pub const CLEAR_SCREEN: &str = "\x1b[H\x1b[2J";
+/// Cursor to the start of its row, then that erased.
+pub const CLEAR_ROW: &str = "\r\x1b[K";
 /// Columns of the text, in a terminal of 80: two stay free for the echo of Ctrl-C, and the last one because a character
 /// in it may wrap.
 pub const COLUMNS: usize = 80 - PROMPT.len() - 2 - 1;
@@ -75,7 +77,7 @@ impl View {
 
     /// Clears the row.
     pub fn hide(&self, out: &mut String) {
-        out.push_str("\r\x1b[K");
+        out.push_str(CLEAR_ROW);
     }
 
     /// Begins a new line: the window is at its start.

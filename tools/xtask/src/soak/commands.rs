@@ -11,9 +11,9 @@ use super::dice::one;
 /// Lines.
 const LINES: usize = 150;
 /// Commands, and words that are none.
-const NAMES: [&str; 15] = [
+const NAMES: [&str; 18] = [
     "help", "profile", "ps", "run", "demo", "kill", "mem", "uptime", "dmesg", "version",
-    "poweroff", "echo", "clear", "PROFILE", "nonsense",
+    "poweroff", "echo", "clear", "repeat", "time", "more", "PROFILE", "nonsense",
 ];
 /// Arguments that mean something somewhere. No number is the id of a server: killing those is allowed, and has its price.
 const WORDS: [&str; 21] = [
@@ -75,9 +75,10 @@ pub(super) fn round(context: &Context<'_>, dice: &mut Rng) -> Verdict {
     session.power_off()
 }
 
-/// A line, and Ctrl-C if it starts a program that may not end.
+/// A line, and Ctrl-C if it starts something that may not end.
 fn line(dice: &mut Rng) -> String {
-    match dice.u8(..3) {
+    match dice.u8(..4) {
+        3 => prefixed(dice),
         0 => profile(dice) + "\n",
         1 => run(dice) + "\n\x03",
         _ => {
@@ -88,6 +89,24 @@ fn line(dice: &mut Rng) -> String {
             format!("{name} {}{end}", words(dice, count))
         }
     }
+}
+
+/// Something behind prefixes, which may stop at the end of a page.
+fn prefixed(dice: &mut Rng) -> String {
+    let prefixes: Vec<_> = (0..dice.u8(1..4))
+        .map(|_| match dice.u8(..4) {
+            0 => "time".to_owned(),
+            1 => "more".to_owned(),
+            _ => format!("repeat {}", word(dice)),
+        })
+        .collect();
+    let inner = match dice.u8(..4) {
+        0 => profile(dice),
+        1 => run(dice),
+        2 => "help".to_owned(),
+        _ => format!("echo {}", words(dice, 3)),
+    };
+    format!("{} {inner}\n\x03", prefixes.join(" "))
 }
 
 /// A profile with arguments that are in order, but for one perhaps.

@@ -10,7 +10,7 @@ use super::dice::one;
 /// Commands, and what is typed into them.
 const PIECES: usize = 20;
 /// Commands to type into; the first is the prompt alone.
-const COMMANDS: [&str; 7] = [
+const COMMANDS: [&str; 12] = [
     "",
     "run sleep 20\n",
     "run spin\n",
@@ -18,9 +18,14 @@ const COMMANDS: [&str; 7] = [
     "help\n",
     "ps\n",
     "run chain 5 -t 20 &\nkill 99999\n",
+    "repeat 1000 echo ping\n",
+    "repeat 9 run sleep 5\n",
+    "time repeat 9 help\n",
+    "more repeat 9 help\n",
+    "more repeat 9 run crash null\n",
 ];
 /// What keys send.
-const KEYS: [&str; 20] = [
+const KEYS: [&str; 27] = [
     "\x1b[A",
     "\x1b[B",
     "\x1b[C",
@@ -41,6 +46,14 @@ const KEYS: [&str; 20] = [
     "\x17",
     "\x0c",
     "\x04",
+    // Completion, hold, go on, pages.
+    "\t",
+    "re\t\t",
+    "run s\t",
+    "\x13",
+    "\x11",
+    " ",
+    "q",
 ];
 
 pub(super) fn round(context: &Context<'_>, dice: &mut Rng) -> Verdict {

@@ -147,7 +147,7 @@ fn part(context: &Context<'_>) -> Verdict {
 /// The machine has memory for what starts with it, and for one more program.
 fn scarce(context: &Context<'_>) -> Verdict {
     let options = BootOptions {
-        mem: 13,
+        mem: 14,
         ..BootOptions::default()
     };
     let mut session = Session::boot(context, options)?;

@@ -22,6 +22,8 @@ pub const PATIENCE: Duration = Duration::from_secs(120);
 pub const PROMPT: &str = "> ";
 /// How often the end of the process is looked for.
 const POLL: Duration = Duration::from_millis(10);
+/// How long a guest that prints all the time is never silent.
+const QUIET: Duration = Duration::from_millis(300);
 
 /// Why the guest did not do what was waited for.
 #[derive(Debug)]
@@ -276,6 +278,33 @@ impl Guest {
         self.send(b"\n")?;
         self.wait_for("\n")?;
         self.prompt()
+    }
+
+    /// Waits until nothing has been printed for a while: long enough that a guest which prints all the time has not stopped by
+    /// chance. Returns what came since the last wait.
+    ///
+    /// # Errors
+    /// If it goes on printing.
+    pub fn quiet(&mut self) -> Result<String, GuestError> {
+        let deadline = Instant::now() + self.patience;
+        let mut before = self.output.lock().screen.new_text();
+        loop {
+            thread::sleep(QUIET);
+            let mut state = self.output.lock();
+            let now = state.screen.new_text();
+            if now.len() == before.len() {
+                state.screen.consume(now.len());
+                return Ok(String::from_utf8_lossy(&now).into_owned());
+            }
+            before = now;
+            if Instant::now() >= deadline {
+                let transcript = state.transcript();
+                return Err(GuestError::Timeout {
+                    waiting_for: "the end of output".into(),
+                    transcript,
+                });
+            }
+        }
     }
 
     /// Waits for the machine to end by itself, and for all that it said; returns QEMU's status.

@@ -6,6 +6,7 @@ use crate::cli::BootOptions;
 use crate::qemu::{POWER_OFF, debug_exit};
 use crate::test::{Case, Context, Verdict};
 
+use super::calm::until;
 use super::guest::Guest;
 use super::session::Session;
 
@@ -21,6 +22,15 @@ pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
         Case::new("bytes_typed_while_a_command_runs_are_kept", || {
             type_ahead(context)
         }),
+        Case::new("tab_completes_commands_programs_and_pids", || {
+            completion(context)
+        }),
+        Case::new("output_is_held_and_goes_on", || hold(context)),
+        Case::new(
+            "what_programs_write_while_output_is_held_is_not_lost",
+            || programs_held(context),
+        ),
+        Case::new("more_shows_a_page_at_a_time", || pages(context)),
     ]
 }
 
@@ -83,6 +93,87 @@ fn type_ahead(context: &Context<'_>) -> Verdict {
     session.guest.send(b"run sleep 300\nversion\nuptime\n")?;
     let text = session.guest.wait_for("2 cpus")?;
     ensure!(text.contains("Sonde"), "{text}");
+    session.guest.prompt()?;
+    session.power_off()
+}
+
+fn completion(context: &Context<'_>) -> Verdict {
+    let mut session = Session::on(context, 2)?;
+    session.expect("vers\t", &["Sonde 0."])?;
+    session.expect("repeat 2 vers\t", &["Sonde 0."])?;
+    // Help has lines that look like the prompt.
+    let help = session.settle(b"help kil\t\n")?;
+    ensure!(help.contains("kill PID"), "{help}");
+    // What is typed behind it waits for it.
+    let text = session.run("run slee\t 10")?;
+    ensure!(text.is_empty(), "{text}");
+    let pid = session.start("spin")?;
+    session.expect(&format!("kill {pid}\t"), &[&format!("killed {pid}")])?;
+    // A second Tab shows the choice, above the line.
+    session.guest.send(b"run s\t\t")?;
+    session.guest.wait_for("sleep")?;
+    session.guest.wait_for("\n> run s")?;
+    session.settle(b"\x03kill \t\t\x03")?;
+    // None, and nonsense.
+    session.settle(b"xyz\t\t\x03nonsense \t\t\x03\"\t\t\x03\t\t\x03")?;
+    session.power_off()
+}
+
+fn hold(context: &Context<'_>) -> Verdict {
+    let mut session = Session::on(context, 2)?;
+    session.guest.send(b"repeat 1000000 echo ping\n")?;
+    // Ctrl-Q does nothing else, a letter is typed ahead.
+    for key in [b"\x11", b"v"] {
+        session.guest.wait_for("ping\nping")?;
+        session.guest.send(b"\x13")?;
+        session.guest.quiet()?;
+        session.guest.send(key)?;
+    }
+    session.guest.wait_for("ping\nping")?;
+    session.settle(b"\x03")?;
+    session.power_off()
+}
+
+fn programs_held(context: &Context<'_>) -> Verdict {
+    let mut session = Session::on(context, 2)?;
+    session
+        .guest
+        .send(b"run sleep x &\nrun spin y &\nrun crash z &\n\x13")?;
+    session.guest.quiet()?;
+    session.settle(b"\x11")?;
+    // Their lines come when they have run so far, which a prompt does not wait for.
+    until(&mut session, |session| {
+        session.run("version")?;
+        let all = session.guest.transcript();
+        for line in ["\nsleep: MS x: ", "\nspin: too many ", "\ncrash: "] {
+            ensure!(all.contains(line), "nothing of {line:?}:\n{all}");
+        }
+        Ok(())
+    })?;
+    session.power_off()
+}
+
+fn pages(context: &Context<'_>) -> Verdict {
+    let mut session = Session::on(context, 2)?;
+    session.guest.send(b"more repeat 60 echo row\n")?;
+    session.guest.wait_for("\n")?;
+    for _ in 0..2 {
+        let page = session.guest.wait_for("-- more")?;
+        ensure!(page.matches("row\n").count() == 23, "{page}");
+        session.guest.wait_for("--")?;
+        session.guest.send(b" ")?;
+    }
+    let rest = session.guest.prompt()?;
+    ensure!(rest.matches("row\n").count() == 14, "{rest}");
+    session.guest.send(b"more repeat 60 echo row\n")?;
+    session.guest.wait_for("-- more")?;
+    session.guest.send(b"q")?;
+    let rest = session.guest.prompt()?;
+    ensure!(!rest.contains("row"), "{rest}");
+    // What a program writes is on the pages, too.
+    session.guest.send(b"more repeat 20 run sleep x\n")?;
+    session.guest.wait_for("-- more")?;
+    session.guest.send(b"\n")?;
     session.guest.prompt()?;
     session.power_off()
 }

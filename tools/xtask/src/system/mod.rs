@@ -9,6 +9,7 @@ pub mod features;
 mod gdb;
 pub mod guest;
 mod input;
+mod interrupt;
 mod machine;
 pub mod miniature;
 mod panic;
@@ -43,6 +44,7 @@ pub fn run(context: &Context<'_>) -> Result<Report> {
     cases.extend(boot::cases(context));
     cases.extend(shell::cases(context));
     cases.extend(input::cases(context));
+    cases.extend(interrupt::cases(context));
     cases.extend(profile::cases(context));
     cases.extend(truth::cases(context));
     cases.extend(demo::cases(context));

@@ -20,14 +20,16 @@ pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
     ]
 }
 
+/// Every command.
+const NAMES: [&str; 16] = [
+    "profile", "ps", "run", "kill", "demo", "mem", "uptime", "dmesg", "version", "poweroff",
+    "help", "echo", "clear", "repeat", "time", "more",
+];
+
 fn commands(context: &Context<'_>) -> Verdict {
     let mut session = Session::on(context, 2)?;
-    let names = [
-        "profile", "ps", "run", "kill", "mem", "uptime", "dmesg", "version", "poweroff", "help",
-        "echo", "clear",
-    ];
-    session.expect("help", &names)?;
-    for name in names {
+    session.expect("help", &NAMES)?;
+    for name in NAMES {
         // An example looks like the prompt and a command, so it is waited for by what follows it.
         session.guest.send(format!("help {name}\n").as_bytes())?;
         session.guest.wait_for("  # ")?;
@@ -48,6 +50,12 @@ fn commands(context: &Context<'_>) -> Verdict {
     let echo = session.run("echo one  \"two  three\"")?;
     ensure!(echo == "one two  three\n", "{echo}");
     session.run("clear")?;
+    let echoes = session.run("repeat 3 echo tick")?;
+    ensure!(echoes == "tick\n".repeat(3), "{echoes}");
+    session.expect("time run sleep 20", &[" elapsed, ", "in 1 program\n"])?;
+    session.expect("time repeat 2 run chain 1 -t 50", &["in 2 programs\n"])?;
+    let version = session.run("more version")?;
+    ensure!(version.starts_with("Sonde 0."), "{version}");
     session.expect("nonsense", &["nonsense", "help"])?;
     session.power_off()
 }

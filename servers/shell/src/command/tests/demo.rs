@@ -88,7 +88,7 @@ fn ctrl_c_while_it_starts_leaves_nothing() {
     bench.session.interrupt_after = Some(3);
     let text = bench.run("demo");
     assert!(
-        text.ends_with("\ndemo: interrupted; nothing of it is left\n"),
+        text.ends_with("demo: interrupted; nothing of it is left\n"),
         "{text}"
     );
     assert_eq!(bench.system.processes.len(), 0);

@@ -6,12 +6,14 @@ mod dmesg;
 mod errors;
 mod help;
 mod machine;
+mod prefix;
 mod process;
 mod profile;
 mod session;
 
 use crate::fake::{FakeSession, FakeSystem};
 use crate::jobs::Jobs;
+use crate::session::Session;
 
 use super::execute;
 
@@ -25,7 +27,8 @@ struct Bench {
 impl Bench {
     /// Runs a line and gives what it printed.
     fn run(&mut self, line: &str) -> String {
-        execute(line, &mut self.session, &mut self.system, &mut self.jobs).unwrap();
+        let done = execute(line, &mut self.session, &mut self.system, &mut self.jobs);
+        assert!(done.is_ok() || self.session.interrupted(), "{line}");
         std::mem::take(&mut self.session.text)
     }
     /// What the next prompt reports.

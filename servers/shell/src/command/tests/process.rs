@@ -33,8 +33,9 @@ fn ps_ends_at_the_last_pid_and_at_ctrl_c() {
     bench.system.add(u32::MAX, "last");
     assert_eq!(bench.run("ps").lines().count(), 2);
     bench.system.add(1, "init");
-    bench.session.interrupt_after = Some(0);
-    assert_eq!(bench.run("ps").lines().count(), 2);
+    bench.session.calls = 0;
+    bench.session.interrupt_after = Some(1);
+    assert!(!bench.run("ps").contains("last"));
 }
 
 #[test]
@@ -163,4 +164,31 @@ fn what_the_session_lives_on_is_not_killed() {
         bench.run("kill 1"),
         "kill: pid 1 is init: nothing works without it\n"
     );
+}
+
+#[test]
+fn a_process_that_does_not_go_is_not_waited_for_without_end() {
+    let mut bench = Bench::default();
+    bench.run("run spin &");
+    bench.system.lingering = true;
+    assert_eq!(
+        bench.run("kill 7"),
+        "kill: pid 7 has been told to end, and is not gone yet\n"
+    );
+    assert_eq!(bench.system.killed, [7]);
+}
+
+#[test]
+fn ctrl_c_while_ends_are_told_loses_none() {
+    let mut bench = Bench::default();
+    for pid in [7, 8] {
+        bench.run("run spin &");
+        bench.system.end(pid, "spin", Ending::Killed, 0);
+    }
+    bench.session.calls = 0;
+    bench.session.interrupt_after = Some(0);
+    let told = bench.jobs.report(&mut bench.system, &mut bench.session);
+    assert!(told.is_err());
+    bench.session = Default::default();
+    assert!(bench.prompt().contains("spin: killed (pid 8)\n"));
 }

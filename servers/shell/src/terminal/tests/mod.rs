@@ -1,12 +1,16 @@
 //! A session's terminal, driven as its threads, its user and its programs drive it.
 
+mod completion;
+mod hold;
+mod pages;
+
 use ipc::abi::Error;
 use ipc::proto::stream::{CHUNK_MAX, Chunk, Flush, Read, Write};
-use ipc::proto::{Disposition, Message, Operation, Responder};
+use ipc::proto::{Disposition, Message, Operation, Responder, Text};
 use proptest::prelude::*;
 
 use crate::protocol::{
-    COMMANDS, Guard, INPUT, Input, Line, NextLine, PROGRAMS, Print, Stop, serve,
+    Asked, COMMANDS, Completion, Guard, INPUT, Input, NextLine, PROGRAMS, Page, Print, Stop, serve,
 };
 use crate::terminal::{AHEAD_MAX, Closed, Sink, Terminal};
 
@@ -26,21 +30,30 @@ impl Sink for Screen {
     }
 }
 
-/// Keeps the answer to the one call that a terminal parks.
+/// Keeps the calls that a terminal parks, by number, and their answers.
 #[derive(Default)]
 struct Desk {
-    line: Option<String>,
+    parked: usize,
+    /// What the command thread was asked for, if that was answered later.
+    asked: Option<Asked>,
+    /// The other calls answered later: their numbers, and a command's answer.
+    answered: Vec<(usize, Option<bool>)>,
 }
 
 impl Responder for Desk {
     type Handle = ();
-    type Parked = ();
-    fn park(&mut self) -> Result<(), Error> {
-        Ok(())
+    type Parked = usize;
+    fn park(&mut self) -> Result<usize, Error> {
+        self.parked += 1;
+        Ok(self.parked)
     }
-    fn answer(&mut self, (): (), message: &mut Message<()>) -> Result<(), Error> {
-        let line: Line = message.get().expect("a line");
-        self.line = Some(line.as_str().into());
+    fn answer(&mut self, call: usize, message: &mut Message<()>) -> Result<(), Error> {
+        assert_eq!(message.op, 0, "refused");
+        match message.bytes.len() {
+            0 => self.answered.push((call, None)),
+            1 => self.answered.push((call, message.get().ok())),
+            _ => self.asked = Some(message.get().expect("what is asked for")),
+        }
         Ok(())
     }
 }
@@ -100,14 +113,25 @@ impl Bench {
     }
     /// The command thread asks for a line; `None` if it waits.
     fn next_line(&mut self) -> Option<String> {
-        let line = self.call::<NextLine>(COMMANDS, &())?.expect("served");
-        Some(line.as_str().into())
+        self.next(Completion::Nothing).map(line)
+    }
+    fn next(&mut self, completion: Completion) -> Option<Asked> {
+        Some(
+            self.call::<NextLine>(COMMANDS, &completion)?
+                .expect("served"),
+        )
+    }
+    /// The line that the command thread waited for.
+    fn line(&mut self) -> Option<String> {
+        self.desk.asked.take().map(line)
     }
     fn print(&mut self, text: &str) -> bool {
+        self.try_print(text).expect("at once")
+    }
+    /// `None` if the command waits.
+    fn try_print(&mut self, text: &str) -> Option<bool> {
         let chunk = Chunk::try_from(text.as_bytes()).expect("a chunk");
-        self.call::<Print>(COMMANDS, &chunk)
-            .expect("at once")
-            .expect("served")
+        Some(self.call::<Print>(COMMANDS, &chunk)?.expect("served"))
     }
     fn guard(&mut self, stop: Stop) -> bool {
         self.call::<Guard>(COMMANDS, &stop)
@@ -115,13 +139,23 @@ impl Bench {
             .expect("served")
     }
     fn program(&mut self, text: &str) {
+        assert!(self.try_program(text), "at once");
+    }
+    /// `false` if the program waits.
+    fn try_program(&mut self, text: &str) -> bool {
         let chunk = Chunk::try_from(text.as_bytes()).expect("a chunk");
-        self.call::<Write>(PROGRAMS, &chunk)
-            .expect("at once")
-            .expect("served");
+        let answer = self.call::<Write>(PROGRAMS, &chunk);
+        answer.map(|answer| answer.expect("served")).is_some()
     }
     fn shown(&self) -> String {
         std::mem::take(&mut self.screen.0.borrow_mut().text)
+    }
+}
+
+fn line(asked: Asked) -> String {
+    match asked {
+        Asked::Line(line) => line.as_str().into(),
+        Asked::Completion { before, .. } => panic!("Tab behind {before:?}"),
     }
 }
 
@@ -132,7 +166,7 @@ fn a_prompt_a_line_and_its_output() {
     assert_eq!(bench.next_line(), None);
     assert_eq!(bench.shown(), "banner\n\r> \x1b[K");
     bench.typed(b"ps\r\n");
-    assert_eq!(bench.desk.line.take().as_deref(), Some("ps"));
+    assert_eq!(bench.line().as_deref(), Some("ps"));
     bench.print("PID\nno end");
     assert_eq!(bench.next_line(), None);
     assert_eq!(bench.shown(), "ps\nPID\nno end\n\r> \x1b[K");
@@ -147,7 +181,7 @@ fn what_is_typed_while_a_command_runs_comes_at_the_prompt() {
     assert_eq!(bench.next_line().as_deref(), Some("two"));
     assert_eq!(bench.next_line(), None);
     bench.typed(b"ee\n");
-    assert_eq!(bench.desk.line.take().as_deref(), Some("three"));
+    assert_eq!(bench.line().as_deref(), Some("three"));
 }
 
 #[test]
@@ -158,7 +192,7 @@ fn too_much_typed_ahead_is_lost_and_announced() {
     let announced = format!("lost 7 bytes typed meanwhile: at most {AHEAD_MAX} are kept\n");
     assert!(bench.shown().starts_with(&announced));
     bench.typed(b"mem\n");
-    assert_eq!(bench.desk.line.take().as_deref(), Some("mem"));
+    assert_eq!(bench.line().as_deref(), Some("mem"));
 }
 
 #[test]
@@ -168,6 +202,9 @@ fn ctrl_c_ends_what_the_command_said_and_forgets_what_was_typed_before() {
     assert_eq!(bench.typed(b"lost\n\x03kept\n"), Stop::Process(9));
     assert_eq!(bench.shown(), "^C\n");
     assert!(bench.print("x\n"));
+    assert_eq!(bench.shown(), "", "its output has ended");
+    assert!(bench.guard(Stop::Nothing), "the command hears of it");
+    assert!(!bench.print("how it ended\n"), "once");
     assert_eq!(bench.next_line().as_deref(), Some("kept"));
     assert!(!bench.print("a new command\n"));
     assert!(!bench.guard(Stop::Nothing));
@@ -189,7 +226,7 @@ fn ctrl_c_in_the_same_bytes_as_the_line_is_for_its_command() {
     let mut bench = Bench::new();
     bench.next_line();
     assert_eq!(bench.typed(b"profile\n\x03"), Stop::Nothing);
-    assert_eq!(bench.desk.line.take().as_deref(), Some("profile"));
+    assert_eq!(bench.line().as_deref(), Some("profile"));
     assert!(bench.guard(Stop::Profile(5)));
     // The same, typed ahead.
     bench.typed(b"\x03run spin\n");
@@ -231,7 +268,7 @@ fn programs_can_write_and_flush_and_nothing_else() {
         Some(Err(1))
     ));
     assert!(matches!(
-        bench.call::<NextLine>(PROGRAMS, &()),
+        bench.call::<NextLine>(PROGRAMS, &Completion::Nothing),
         Some(Err(1))
     ));
     assert!(matches!(bench.call::<Print>(INPUT, &chunk), Some(Err(1))));
@@ -251,7 +288,7 @@ fn a_session_that_is_gone_fails_its_writers() {
         Some(Err(1))
     ));
     assert!(matches!(
-        bench.call::<NextLine>(COMMANDS, &()),
+        bench.call::<NextLine>(COMMANDS, &Completion::Nothing),
         Some(Err(1))
     ));
 }
@@ -264,35 +301,49 @@ fn sessions_do_not_touch_each_other() {
     one.typed(b"mem");
     two.typed(b"ps\n");
     one.program("for one\n");
-    assert_eq!(
-        (one.desk.line.take(), two.desk.line.take().as_deref()),
-        (None, Some("ps"))
-    );
+    assert_eq!((one.line(), two.line().as_deref()), (None, Some("ps")));
     assert!(!two.shown().contains("for one"));
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever is typed, in whatever pieces, while commands run or not: afterwards Ctrl-C and a line give that line.
+    /// Whatever is typed, in whatever pieces, while commands print, in pages or not, or words are completed: afterwards Ctrl-C
+    /// and a line give that line.
     #[test]
     fn no_bytes_jam_a_session(
-        pieces in prop::collection::vec((prop::collection::vec(any::<u8>(), 0..400), any::<bool>()), 0..12),
+        pieces in prop::collection::vec((typed_bytes(), 0..5u8), 0..16),
     ) {
         let mut bench = Bench::new();
-        let mut waiting = false;
-        for (bytes, done) in pieces {
+        // What the command thread waits for.
+        let (mut asking, mut printing) = (false, false);
+        for (bytes, step) in pieces {
             bench.typed(&bytes);
-            waiting &= bench.desk.line.take().is_none();
-            if done && !waiting {
-                waiting = bench.next_line().is_none();
+            asking &= bench.desk.asked.take().is_none();
+            printing &= bench.desk.answered.pop().is_none();
+            if asking || printing {
+                continue;
+            }
+            match step {
+                0 => printing = bench.try_print(&"row\n".repeat(200)).is_none(),
+                1 => drop(bench.call::<Page>(COMMANDS, &true)),
+                2 => drop(bench.guard(Stop::Process(9))),
+                3 => asking = bench.next(Completion::Insert(Text::cut("ps "))).is_none(),
+                _ => asking = bench.next(Completion::Nothing).is_none(),
             }
         }
         bench.typed(b"\x03mem\n");
-        let mut last = bench.desk.line.take();
-        if !waiting {
-            last = bench.next_line();
+        if printing {
+            prop_assert!(bench.desk.answered.pop().is_some());
         }
+        let asked = if asking { bench.desk.asked.take() } else { bench.next(Completion::Nothing) };
+        let last = asked.map(line);
         prop_assert_eq!(last.as_deref(), Some("mem"));
     }
+}
+
+/// Bytes, those that mean something here among them.
+fn typed_bytes() -> impl Strategy<Value = Vec<u8>> {
+    let key = prop::sample::select(&b"\t\x13\x11\x03\r\n q"[..]);
+    prop::collection::vec(prop_oneof![any::<u8>(), key], 0..400)
 }
