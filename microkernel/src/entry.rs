@@ -4,11 +4,13 @@ use crate::arch::machine::{Machine, machine};
 use crate::arch::percpu::PerCpu;
 use core::sync::atomic::Ordering::Relaxed;
 use ipc::abi::exit::{FAULT_FETCH, FAULT_USER};
+use ipc::abi::trace::InterruptKind;
 use kcore::apic::vector;
 use kcore::base::addr::Nanos;
 use kcore::kernel::{CpuState, Kernel, Parts};
 use kcore::profile::Interrupted;
 use kcore::sched::leave::Next;
+use kcore::sched::load::add;
 use spin::Once;
 
 /// The vector of a page fault, the only exception with an address.
@@ -47,11 +49,30 @@ pub fn fetch_fault(cpu: &PerCpu, rip: u64) {
     fault(cpu, PAGE_FAULT, FAULT_USER | FAULT_FETCH, rip);
 }
 
+/// What a vector says that it is, and the interrupt line, or 0.
+const fn kind_of(which: u8) -> (InterruptKind, u32) {
+    match which {
+        vector::TIMER => (InterruptKind::Timer, 0),
+        vector::KICK => (InterruptKind::Kick, 0),
+        vector::SPURIOUS | vector::OLD_LINES..vector::LINES => (InterruptKind::Spurious, 0),
+        vector::LINES..vector::KICK => (InterruptKind::Line, (which - vector::LINES) as u32),
+        _ => (InterruptKind::Error, 0),
+    }
+}
+
+/// Counts an NMI. Obeys the rules of the NMI path: the one counter that it writes is written nowhere else.
+pub fn count_nmi(cpu: &PerCpu) {
+    if let Some(kernel) = KERNEL.get() {
+        add(&kernel.cpu(cpu.id).load.nmis, 1);
+    }
+}
+
 /// An interrupt, in user mode or while idle.
 pub fn interrupt(cpu: &PerCpu, which: u8, interrupted: &Interrupted) {
     // Whatever it is about: it may be nothing.
     if let Some(kernel) = KERNEL.get() {
-        kernel.entered(state(cpu));
+        let (kind, line) = kind_of(which);
+        kernel.interrupted(state(cpu), kind, line);
     }
     let machine = machine();
     match which {

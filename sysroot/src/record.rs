@@ -2,9 +2,14 @@
 
 use ipc::abi::exit::ProcessStatus;
 use ipc::abi::info::{CpuInfo, InfoKind, MemoryInfo};
+use ipc::abi::inspect::{
+    InterruptInfo, LineInfo, MappingInfo, PageInfo, ProcessInfo, StackInfo, StackKind, ThreadInfo,
+    mapping_index, page_index, stack_index,
+};
 use ipc::abi::profile::{EventSpec, ProfilerStatus, SampleCounters, SourceRequest};
+use ipc::abi::trace::{TRACE_READ_MAX, TraceRecord};
 use ipc::abi::{Error, Handle};
-use zerocopy::IntoBytes;
+use zerocopy::{FromBytes, IntoBytes};
 
 use crate::{buffer, syscall};
 
@@ -33,6 +38,96 @@ pub fn memory_info(system: Handle) -> Result<MemoryInfo, Error> {
 pub fn cpu_info(system: Handle, cpu: u64) -> Result<CpuInfo, Error> {
     syscall::system_info(system, InfoKind::Cpu as u64, cpu)?;
     Ok(buffer::record())
+}
+
+/// What is in a slot of the processes' pool; `None` if nothing is.
+///
+/// # Errors
+/// `NotFound` past the last slot.
+pub fn process_info(system: Handle, slot: u64) -> Result<Option<ProcessInfo>, Error> {
+    slot_info(system, InfoKind::Process, slot)
+}
+
+/// What is in a slot of the threads' pool; `None` if nothing is, or a thread that has ended.
+///
+/// # Errors
+/// `NotFound` past the last slot.
+pub fn thread_info(system: Handle, slot: u64) -> Result<Option<ThreadInfo>, Error> {
+    slot_info(system, InfoKind::Thread, slot)
+}
+
+/// Mapping number `n` of the process in a slot, from 0 to `MAPPINGS_MAX` - 1; `None` if it has none of that number.
+///
+/// # Errors
+/// `NotFound` past the last slot.
+pub fn mapping_info(system: Handle, process: u64, n: u64) -> Result<Option<MappingInfo>, Error> {
+    slot_info(system, InfoKind::Mapping, mapping_index(process, n))
+}
+
+/// Page number `page` of mapping number `n` of the process in a slot; `None` if there is no such page of RAM.
+///
+/// # Errors
+/// `NotFound` past the last slot.
+pub fn page_info(
+    system: Handle,
+    process: u64,
+    n: u64,
+    page: u32,
+) -> Result<Option<PageInfo>, Error> {
+    let index = page_index(mapping_index(process, n), page.into());
+    slot_info(system, InfoKind::Page, index)
+}
+
+/// How deep a stack of a CPU was ever used.
+///
+/// # Errors
+/// `NotFound` if there is no such CPU.
+pub fn stack_info(system: Handle, cpu: u64, which: StackKind) -> Result<StackInfo, Error> {
+    syscall::system_info(system, InfoKind::Stack as u64, stack_index(cpu, which))?;
+    Ok(buffer::record())
+}
+
+/// What a CPU was interrupted by.
+///
+/// # Errors
+/// `NotFound` if there is no such CPU.
+pub fn interrupt_info(system: Handle, cpu: u64) -> Result<InterruptInfo, Error> {
+    syscall::system_info(system, InfoKind::Interrupts as u64, cpu)?;
+    Ok(buffer::record())
+}
+
+/// An interrupt line; `None` for one that nobody has and that was never signalled.
+///
+/// # Errors
+/// `NotFound` past the last line.
+pub fn line_info(system: Handle, line: u64) -> Result<Option<LineInfo>, Error> {
+    slot_info(system, InfoKind::Line, line)
+}
+
+/// The record of a slot, if it is in use.
+fn slot_info<T: FromBytes + IntoBytes>(
+    system: Handle,
+    kind: InfoKind,
+    index: u64,
+) -> Result<Option<T>, Error> {
+    let len = syscall::system_info(system, kind as u64, index)?;
+    Ok((len != 0).then(buffer::record))
+}
+
+/// Trace records of a CPU behind a position ([`TRACE_NEWEST`](ipc::abi::trace::TRACE_NEWEST): none, but the position to go on from): the
+/// next position, how many were written to `out`, and how many were overwritten before they could be read.
+///
+/// # Errors
+/// See the call `trace_read`.
+pub fn trace_read(
+    system: Handle,
+    cpu: u64,
+    position: u64,
+    out: &mut [TraceRecord; TRACE_READ_MAX],
+) -> Result<(u64, usize, u64), Error> {
+    let (next, len, lost) = syscall::trace_read(system, cpu, position)?;
+    let copied = copy_out(len, out.as_mut_bytes());
+    Ok((next, copied / size_of::<TraceRecord>(), lost))
 }
 
 /// The boot command line or the version line: the bytes written to `out`.

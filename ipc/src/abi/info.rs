@@ -24,32 +24,51 @@ pub struct InfoPage {
     pub cpus: u64,
 }
 
-/// What `system_info` can be asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u64)]
-pub enum InfoKind {
-    /// One [`MemoryInfo`]; the index must be 0.
-    Memory = 0,
-    /// One [`CpuInfo`] for each CPU; the index is the CPU.
-    Cpu = 1,
-    /// The boot command line as bytes; the index must be 0. Returns its length.
-    CommandLine = 2,
-    /// The kernel's version line as bytes; the index must be 0. Returns its length.
-    Version = 3,
+/// Declares [`InfoKind`] and its numbers in one place.
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $number:literal $name:ident;)*) => {
+        /// What `system_info` can be asked for. An index past the last one that there can be is `NotFound`. An index that nothing has
+        /// just now gives no record: the length is 0.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u64)]
+        pub enum InfoKind { $($(#[$doc])* $name = $number,)* }
+
+        impl InfoKind {
+            /// Every kind, in the order of the numbers.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+
+            /// The kind with this number.
+            #[must_use]
+            pub const fn from_raw(raw: u64) -> Option<Self> {
+                match raw { $($number => Some(Self::$name),)* _ => None }
+            }
+        }
+    };
 }
 
-impl InfoKind {
-    /// The kind with this number.
-    #[must_use]
-    pub const fn from_raw(raw: u64) -> Option<Self> {
-        match raw {
-            0 => Some(Self::Memory),
-            1 => Some(Self::Cpu),
-            2 => Some(Self::CommandLine),
-            3 => Some(Self::Version),
-            _ => None,
-        }
-    }
+kinds! {
+    /// One [`MemoryInfo`]; the index must be 0.
+    0 Memory;
+    /// One [`CpuInfo`] for each CPU; the index is the CPU.
+    1 Cpu;
+    /// The boot command line as bytes; the index must be 0. Returns its length.
+    2 CommandLine;
+    /// The kernel's version line as bytes; the index must be 0. Returns its length.
+    3 Version;
+    /// One [`ProcessInfo`](super::inspect::ProcessInfo) for each slot of the processes' pool.
+    4 Process;
+    /// One [`ThreadInfo`](super::inspect::ThreadInfo) for each slot of the threads' pool whose thread has not ended.
+    5 Thread;
+    /// One [`MappingInfo`](super::inspect::MappingInfo) for each mapping of each process; see [`mapping_index`](super::inspect::mapping_index).
+    6 Mapping;
+    /// One [`PageInfo`](super::inspect::PageInfo) for each page of RAM of each mapping; see [`page_index`](super::inspect::page_index).
+    7 Page;
+    /// One [`StackInfo`](super::inspect::StackInfo) for each stack of each CPU; see [`stack_index`](super::inspect::stack_index).
+    8 Stack;
+    /// One [`InterruptInfo`](super::inspect::InterruptInfo) for each CPU; the index is the CPU.
+    9 Interrupts;
+    /// One [`LineInfo`](super::inspect::LineInfo) for each interrupt line that somebody has or that was ever signalled.
+    10 Line;
 }
 
 /// Where the machine's memory is, in pages of 4 KiB.
@@ -74,7 +93,10 @@ pub struct MemoryInfo {
     pub pools: [[u64; 2]; 7],
 }
 
-/// One CPU since boot.
+/// One CPU since it began to take part.
+///
+/// All of its time is somebody's: `idle_ns + busy_ns = at_ns - started_ns`, but for a nanosecond that each of them may lose by rounding.
+/// What a CPU does in the kernel is the time of the thread that it had when it entered, or of the one it then takes up.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
@@ -82,13 +104,13 @@ pub struct MemoryInfo {
 pub struct CpuInfo {
     /// Local APIC id.
     pub apic_id: u64,
-    /// Nanoseconds idle.
+    /// Nanoseconds without a thread, up to now.
     pub idle_ns: u64,
-    /// Nanoseconds in threads.
+    /// Nanoseconds in threads, up to now.
     pub busy_ns: u64,
     /// Timer ticks.
     pub ticks: u64,
-    /// Interrupts of every kind, ticks included.
+    /// Interrupts of every kind: the sum of an [`InterruptInfo`](super::inspect::InterruptInfo) but for the exceptions.
     pub interrupts: u64,
     /// System calls.
     pub syscalls: u64,
@@ -98,6 +120,10 @@ pub struct CpuInfo {
     pub longest_entry: u64,
     /// TSC difference to CPU 0, as measured at boot, two's complement.
     pub tsc_offset: u64,
+    /// When it began to take part, in nanoseconds since boot.
+    pub started_ns: u64,
+    /// When this was read, in nanoseconds since boot.
+    pub at_ns: u64,
 }
 
 /// What a thread is doing.

@@ -17,6 +17,8 @@ pub const PHYSICAL_END: u64 = 1 << 44;
 pub const INTERRUPTS: u32 = 192;
 /// Highest priority of a thread; the lowest is 0.
 pub const PRIORITY_MAX: u8 = 31;
+/// Mappings that a process has at most.
+pub const MAPPINGS_MAX: u64 = 64;
 /// Longest process name, in bytes.
 pub const NAME_MAX: usize = 16;
 /// Longest line of the kernel log in bytes, with what it begins with and the end of line; longer text goes on in another line.
@@ -28,3 +30,5 @@ pub const EXIT_PORT: u16 = 0xf4;
 pub const EXIT_OFF: u32 = 0x10;
 /// Written there after a panic, or on a machine that Sonde cannot run on.
 pub const EXIT_FAILURE: u32 = 0x11;
+/// Written there at an explicit restart: who runs QEMU starts it again.
+pub const EXIT_REBOOT: u32 = 0x12;

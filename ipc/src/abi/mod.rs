@@ -7,11 +7,13 @@ pub mod error;
 pub mod exit;
 pub mod handle;
 pub mod info;
+pub mod inspect;
 pub mod layout;
 pub mod message;
 pub mod profile;
 pub mod startup;
 pub mod syscall;
+pub mod trace;
 
 pub use error::Error;
 pub use handle::{Handle, ObjectType, Rights};

@@ -64,6 +64,8 @@ macro_rules! for_each_syscall {
             48 profiler_cpu(profiler: Handle, cpu: u64) -> (head: u64) "writes one CPU's SampleCounters to the buffer";
             49 profiler_rings(profiler: Handle) -> (memory: Handle, bytes: u64) "makes a read-only handle to all rings, and says the bytes of one";
             50 profiler_notify(profiler: Handle, notification: Handle, bits: u64) -> () "signals the bits from the tick when the phase changes or a ring fills";
+            51 trace_control(system: Handle, on: u64) -> () "1: every CPU records its events; 0: none does";
+            52 trace_read(system: Handle, cpu: u64, position: u64) -> (next: u64, len: u64, lost: u64) "copies a CPU's trace records behind a position to the buffer; positions count its records since boot, and one past the last, such as `TRACE_NEWEST`, means the last";
         }
     };
 }

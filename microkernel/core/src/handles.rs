@@ -186,6 +186,13 @@ impl HandleTable {
         Ok(())
     }
 
+    /// Handles in it, those on their way included.
+    #[must_use]
+    pub fn used(&self) -> u32 {
+        let chunks = self.chunks.iter().flatten().count();
+        (chunks * CHUNK_ENTRIES) as u32 - self.room()
+    }
+
     /// Free places.
     #[must_use]
     pub fn room(&self) -> u32 {

@@ -5,6 +5,7 @@ use crate::base::addr::{Frame, Nanos, PhysAddr, Tsc};
 use crate::base::cpu::CpuId;
 use crate::boot::memory::Range;
 use ipc::abi::exit::{CrashReport, ExitReason};
+use ipc::abi::inspect::{StackInfo, StackKind};
 
 /// Physical memory, through the direct map. Addresses given here were checked by the caller: they lie in RAM.
 pub trait PhysMemory: Sync {
@@ -41,6 +42,8 @@ pub trait Hardware: PhysMemory {
     fn now(&self) -> Nanos;
     /// Converts a TSC difference to nanoseconds.
     fn tsc_to_nanos(&self, ticks: u64) -> u64;
+    /// Nanoseconds since boot of a TSC value.
+    fn time_at(&self, tsc: u64) -> Nanos;
 
     /// Makes another CPU enter the kernel soon (an IPI); a CPU may be kicked for nothing.
     fn kick(&self, cpu: CpuId);
@@ -73,6 +76,9 @@ pub trait Hardware: PhysMemory {
     fn port_read(&self, port: u16, bytes: u8) -> u32;
     /// Writes an I/O port, 1, 2 or 4 bytes wide.
     fn port_write(&self, port: u16, bytes: u8, value: u32);
+
+    /// How deep a stack of a CPU was ever used. Bounded by its size.
+    fn stack(&self, cpu: CpuId, which: StackKind) -> StackInfo;
 
     /// Ends the machine's run.
     fn power(&self, action: PowerAction) -> !;

@@ -7,8 +7,11 @@ use crate::hardware::Hardware;
 use crate::kernel::{CpuState, Kernel};
 use crate::object::{Notification, Object};
 use crate::sched::load::add;
+use crate::trace::Event;
+use core::sync::atomic::Ordering::Relaxed;
 use ipc::abi::Rights;
 use ipc::abi::layout::INTERRUPTS;
+use ipc::abi::trace::{InterruptKind, TraceKind};
 
 /// Who takes which line.
 #[derive(Debug)]
@@ -20,6 +23,10 @@ pub(crate) struct Line {
     /// Counted.
     pub(crate) notification: Ref<Notification>,
     pub(crate) bits: u64,
+    /// Process that took it.
+    pub(crate) pid: u32,
+    /// Process that acknowledged it last; 0 if none has.
+    pub(crate) driver: u32,
     /// Handles to it.
     pub(crate) handles: u32,
 }
@@ -49,10 +56,28 @@ impl Default for Lines {
 }
 
 impl<H: Hardware> Kernel<H> {
-    /// A device interrupt came in.
+    /// Something interrupted this CPU: what every interrupt begins with. `line` is the one that it came by, or 0.
+    pub fn interrupted(&self, cpu: &CpuState, kind: InterruptKind, line: u32) {
+        self.entered(cpu);
+        add(&cpu.load.interrupts[kind as usize], 1);
+        if kind == InterruptKind::Line
+            && let Some(count) = self.line_counts.get(line as usize)
+        {
+            count.fetch_add(1, Relaxed);
+        }
+        self.trace(cpu, || {
+            let event = cpu
+                .current()
+                .map_or(Event::new(TraceKind::Interrupt), |id| {
+                    self.event(TraceKind::Interrupt, id)
+                });
+            event.detail(kind as u32).words(line.into(), 0)
+        });
+    }
+
+    /// A device interrupt is to be delivered.
     pub fn interrupt(&self, cpu: &CpuState, line: u32) {
         self.entered(cpu);
-        add(&cpu.load.interrupts, 1);
         self.hw.mask(line);
         let taken = self.lines.lock(&cpu.token).place(line).copied().flatten();
         if let Some(Line {

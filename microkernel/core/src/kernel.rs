@@ -18,8 +18,10 @@ use crate::object::{Memory, Notification, Pools, Process, Thread, ThreadId};
 use crate::profile::Driver;
 use crate::sched::load::CpuLoad;
 use crate::timers::TimerQueue;
+use crate::trace;
 use crate::work::WorkQueue;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
+use ipc::abi::layout::INTERRUPTS;
 
 /// What one CPU needs for itself. Others reach it through its locks and atomics only.
 pub struct CpuState {
@@ -42,12 +44,14 @@ pub struct CpuState {
     pub timers: Lock<TimerQueue, { rank::TIMERS }>,
     /// Counts of what it did.
     pub load: CpuLoad,
+    /// What it did, event by event, while that was traced.
+    pub trace: trace::Ring,
 }
 
 impl CpuState {
     /// A CPU that has not started.
     #[must_use]
-    pub const fn new(id: CpuId, timers: TimerQueue) -> Self {
+    pub fn new(id: CpuId, timers: TimerQueue, trace: trace::Ring) -> Self {
         Self {
             token: Cpu::new(id),
             current: AtomicU32::new(ThreadId::NONE),
@@ -58,6 +62,7 @@ impl CpuState {
             queue: Shown::new(PriorityQueue::new()),
             timers: Lock::new(timers),
             load: CpuLoad::new(),
+            trace,
         }
     }
     /// The thread it runs.
@@ -81,6 +86,8 @@ pub struct Facts {
     pub kernel_pages: u64,
     /// Pages of the boot module.
     pub bootfs_pages: u64,
+    /// Its first frame.
+    pub bootfs: crate::base::addr::Frame,
     /// Frame of the information page.
     pub info_page: crate::base::addr::Frame,
     /// The driver's rings, in a row of frames.
@@ -119,6 +126,10 @@ pub struct Kernel<H: Hardware + 'static> {
     pub shootdown: Shown<PriorityQueue, { rank::SHOOTDOWN }>,
     /// Bit per idle CPU.
     pub idle: AtomicU64,
+    /// Whether events are traced.
+    pub tracing: AtomicBool,
+    /// Interrupts of each line.
+    pub line_counts: [AtomicU64; INTERRUPTS as usize],
     pub(crate) next_pid: AtomicU32,
     pub(crate) next_tid: AtomicU32,
 }
@@ -172,6 +183,8 @@ impl<H: Hardware> Kernel<H> {
             work,
             shootdown: Shown::new(PriorityQueue::new()),
             idle: AtomicU64::new(0),
+            tracing: AtomicBool::new(false),
+            line_counts: [const { AtomicU64::new(0) }; INTERRUPTS as usize],
             next_pid: AtomicU32::new(1),
             next_tid: AtomicU32::new(1),
         }

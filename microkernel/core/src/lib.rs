@@ -28,4 +28,5 @@ pub mod sched;
 mod sim;
 pub mod space;
 pub mod timers;
+pub mod trace;
 pub mod work;

@@ -15,11 +15,11 @@ use crate::object::memory::Backing;
 use crate::object::thread::State;
 use crate::object::{Memory, Process};
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
-use ipc::abi::layout::INFO_PAGE;
+use ipc::abi::layout::{INFO_PAGE, MAPPINGS_MAX};
 use ipc::abi::{Error, NEVER, Rights};
 
 /// Mappings that a space holds at most.
-pub const REGIONS_MAX: usize = 64;
+pub const REGIONS_MAX: usize = MAPPINGS_MAX as usize;
 /// Pages done in one step.
 const STEP: u64 = 32;
 
@@ -39,15 +39,15 @@ enum Phase {
 /// A mapping.
 #[derive(Clone, Copy, Debug)]
 pub struct Region {
-    pages: Pages,
+    pub(crate) pages: Pages,
     /// Counted.
-    memory: Ref<Memory>,
+    pub(crate) memory: Ref<Memory>,
     /// The object's page that is mapped first.
-    first: u64,
+    pub(crate) first: u64,
     /// What the handle allowed.
-    allowed: Rights,
-    access: Access,
-    kind: Kind,
+    pub(crate) allowed: Rights,
+    pub(crate) access: Access,
+    pub(crate) kind: Kind,
     /// Pages that are mapped.
     done: u64,
     phase: Phase,
@@ -74,6 +74,11 @@ impl Space {
     /// Takes a region off the list and says what it mapped; for a space that no CPU uses any more.
     pub fn pop(&mut self) -> Option<Ref<Memory>> {
         self.regions.pop().map(|region| region.memory)
+    }
+
+    /// The region in a place of the list.
+    pub(crate) fn region(&self, place: usize) -> Option<&Region> {
+        self.regions.get(place)
     }
 
     /// Its regions and their objects, for tests.

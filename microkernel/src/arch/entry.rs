@@ -99,6 +99,7 @@ extern "C" fn fatal(cpu: &'static PerCpu, frame: &SavedRegs) -> ! {
 
 /// An NMI. It may have come anywhere, so nothing here locks, formats or trusts GS, unless the machine is ending anyway.
 extern "C" fn nmi(cpu: &'static PerCpu, frame: &SavedRegs) {
+    entry::count_nmi(cpu);
     if crate::fatal::is_ending() {
         cpu.stopped.store(true, Ordering::Release);
         cpu::stop();

@@ -1,6 +1,7 @@
 //! The interrupt descriptor table: every vector leads to its stub (Intel SDM, volume 3, 6.14.1). One table serves all CPUs.
 
-use super::percpu::{KERNEL_CS, Stack};
+use super::percpu::KERNEL_CS;
+use ipc::abi::inspect::StackKind;
 use spin::Once;
 use x86_64::VirtAddr;
 use x86_64::instructions::tables::lidt;
@@ -34,9 +35,9 @@ fn gate(vector: usize) -> Gate {
     const BREAKPOINT: usize = 3;
     let handler = &raw const vector_stubs as u64 + vector as u64 * STUB_SIZE;
     let stack = match vector {
-        2 => Stack::Nmi as u16,
-        8 => Stack::DoubleFault as u16,
-        18 => Stack::MachineCheck as u16,
+        2 => StackKind::Nmi as u16,
+        8 => StackKind::DoubleFault as u16,
+        18 => StackKind::MachineCheck as u16,
         _ => 0,
     };
     let users = if vector == BREAKPOINT { FOR_USERS } else { 0 };

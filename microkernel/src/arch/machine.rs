@@ -2,12 +2,13 @@
 
 use super::apic::{Io, Local};
 use super::layout::PAGE;
-use super::percpu::PerCpu;
+use super::percpu::{self, PerCpu};
 use super::{cpu, direct, power};
 use crate::fatal;
 use core::sync::atomic::{AtomicU64, Ordering};
 use heapless::Vec;
 use ipc::abi::exit::{CrashReport, ExitReason};
+use ipc::abi::inspect::{StackInfo, StackKind};
 use kcore::apic::edge::{EdgeLines, LetGo};
 use kcore::apic::io::IoApic;
 use kcore::apic::local::{self, LocalApic, TimerMode};
@@ -216,6 +217,10 @@ impl Hardware for Machine {
         self.scale.nanos(ticks)
     }
 
+    fn time_at(&self, tsc: u64) -> Nanos {
+        self.scale.time(Tsc(tsc))
+    }
+
     fn kick(&self, cpu: CpuId) {
         if let Some(other) = PerCpu::of(cpu) {
             let id = other.apic_id.load(Ordering::Relaxed);
@@ -298,6 +303,10 @@ impl Hardware for Machine {
             // SAFETY: as above.
             _ => unsafe { Port::new(port).write(value) },
         }
+    }
+
+    fn stack(&self, cpu: CpuId, which: StackKind) -> StackInfo {
+        percpu::stack_use(cpu, which)
     }
 
     fn power(&self, action: PowerAction) -> ! {

@@ -9,6 +9,7 @@ use core::arch::asm;
 use core::cell::UnsafeCell;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
+use ipc::abi::inspect::{StackInfo, StackKind};
 use kcore::apic::timer::TimerPlan;
 use kcore::base::cpu::{CPUS_MAX, CpuId};
 use kcore::base::regs::SavedRegs;
@@ -31,19 +32,8 @@ pub const AREA_BYTES: u64 = AREA_SIZE - (STACKS.len() as u64 + 1) * PAGE;
 /// Bytes at the top of every stack that are not used as stack: the first word is the address of the block.
 const TOP: u64 = 16;
 
-/// Which of the stacks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(usize)]
-pub enum Stack {
-    /// For everything that comes from user mode or idle.
-    Kernel = 0,
-    /// NMIs.
-    Nmi = 1,
-    /// Double faults.
-    DoubleFault = 2,
-    /// Machine checks.
-    MachineCheck = 3,
-}
+/// What stacks are filled with: not zero, no address, and no number that code is likely to leave there.
+const UNUSED: u64 = 0x5afe_57ac_5afe_57ac;
 
 /// Selectors of the kernel's segments; the user's are in [`kcore::base::regs`].
 pub const KERNEL_CS: u16 = 0x08;
@@ -110,7 +100,7 @@ fn area(id: CpuId) -> u64 {
 
 /// Where the stack pointer of an empty stack is.
 #[must_use]
-pub fn top(id: CpuId, stack: Stack) -> u64 {
+pub fn top(id: CpuId, stack: StackKind) -> u64 {
     area(id) + STACKS[stack as usize].1 * PAGE - TOP
 }
 
@@ -144,6 +134,25 @@ pub fn on_stack(at: u64) -> bool {
         && stacks(id).any(|stack| (stack.start..stack.end).contains(&at))
 }
 
+/// How deep a stack was ever used: down to the lowest word that is not as it was made.
+#[must_use]
+pub fn stack_use(id: CpuId, which: StackKind) -> StackInfo {
+    let (start, end) = STACKS[which as usize];
+    let bytes = (end - start) * PAGE - TOP;
+    let words = (bytes / size_of::<u64>() as u64) as usize;
+    let lowest = (area(id) + start * PAGE) as *const u64;
+    // SAFETY: the kernel asks about CPUs that it runs on, whose stacks are mapped for ever; volatile, because the code that owns
+    // the words may be anywhere; the indices are below the stack's size.
+    let word = |index| unsafe { lowest.wrapping_add(index).read_volatile() };
+    let unused = (0..words)
+        .take_while(|&index| word(index) == UNUSED)
+        .count();
+    StackInfo {
+        bytes,
+        used: bytes - (unused * size_of::<u64>()) as u64,
+    }
+}
+
 impl PerCpu {
     /// Maps the area of a CPU and fills in its block.
     ///
@@ -161,7 +170,11 @@ impl PerCpu {
             if start == BLOCK {
                 Self::fill(frames, mapper.root(), id);
             } else {
-                // SAFETY: the last words of the stack just taken, which nothing uses yet.
+                for at in (frames..range.end).step_by(size_of::<u64>()) {
+                    // SAFETY: a word of the stack just taken, which nothing uses yet.
+                    unsafe { super::direct::write(at, UNUSED) };
+                }
+                // SAFETY: as above, the last words.
                 unsafe { super::direct::write(range.end - TOP, Self::address(id) as u64) };
             }
         }
@@ -185,9 +198,13 @@ impl PerCpu {
     fn fill(frame: u64, root: u64, id: CpuId) {
         let me = Self::address(id);
         let mut tss = TaskStateSegment::new();
-        for (index, which) in [Stack::Nmi, Stack::DoubleFault, Stack::MachineCheck]
-            .into_iter()
-            .enumerate()
+        for (index, which) in [
+            StackKind::Nmi,
+            StackKind::DoubleFault,
+            StackKind::MachineCheck,
+        ]
+        .into_iter()
+        .enumerate()
         {
             tss.interrupt_stack_table[index] = VirtAddr::new(top(id, which));
         }
@@ -205,7 +222,7 @@ impl PerCpu {
             me,
             regs_end: AtomicU64::new(0),
             scratch: AtomicU64::new(0),
-            stack_top: top(id, Stack::Kernel),
+            stack_top: top(id, StackKind::Kernel),
             root,
             id,
             apic_id: AtomicU32::new(0),

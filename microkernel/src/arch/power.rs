@@ -1,7 +1,7 @@
 //! The end of the machine's run: off, restarted, or ended by a failure.
 
 use super::cpu::stop;
-use ipc::abi::layout::{EXIT_FAILURE, EXIT_OFF, EXIT_PORT};
+use ipc::abi::layout::{EXIT_FAILURE, EXIT_OFF, EXIT_PORT, EXIT_REBOOT};
 use kcore::boot::acpi::fadt::Fadt;
 use kcore::hardware::PowerAction;
 use spin::Once;
@@ -45,6 +45,7 @@ fn off() {
 }
 
 fn reboot() {
+    exit(EXIT_REBOOT);
     const KEYBOARD_CONTROLLER: u16 = 0x64;
     const PULSE_RESET: u8 = 0xfe;
     if let Some((port, value)) = FADT.get().and_then(|fadt| fadt.reset) {

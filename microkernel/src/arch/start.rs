@@ -5,10 +5,11 @@ use super::image::{image, physical};
 use super::layout::{self, PAGE};
 use super::memory::{BootMemory, OutOfMemory};
 use super::paging::Mapper;
-use super::percpu::{self, PerCpu, Stack};
+use super::percpu::{self, PerCpu};
 use super::{cpu, idt, serial};
 use crate::fatal::refuse;
 use core::arch::{asm, global_asm};
+use ipc::abi::inspect::StackKind;
 use ipc::abi::layout::{EXIT_FAILURE, EXIT_PORT};
 use kcore::base::cpu::CpuId;
 use kcore::boot::features::Features;
@@ -105,7 +106,7 @@ fn prepare(info: BootInfo, features: Features) -> Result<&'static mut Boot, OutO
 fn enter(boot: &'static mut Boot) -> ! {
     cpu::enable(boot.features);
     let root = boot.mapper.root();
-    let top = percpu::top(BOOT_CPU, Stack::Kernel);
+    let top = percpu::top(BOOT_CPU, StackKind::Kernel);
     // SAFETY: the new tables map the kernel where it runs, the stack that is switched to, and `boot`. Nothing on the old stack
     // is used again.
     unsafe {

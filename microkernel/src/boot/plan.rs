@@ -13,6 +13,7 @@ use core::mem::take;
 use ipc::abi::ABI_VERSION;
 use ipc::abi::info::InfoPage;
 use ipc::abi::layout::PAGE_SIZE;
+use ipc::abi::trace::TRACE_RECORDS;
 use kcore::apic::timer::TICK;
 use kcore::base::addr::{Frame, PhysAddr};
 use kcore::base::cpu::{CPUS_MAX, Cpu, CpuId};
@@ -27,6 +28,7 @@ use kcore::mem::frames::Frames;
 use kcore::object::{Badge, Endpoint, Memory, Notification, Pools, Process, Thread};
 use kcore::profile::{self, Driver, KernelMap, STACKS, SampleSource, Span, Tick};
 use kcore::timers::{TimerQueue, TimerSlot};
+use kcore::trace;
 use kcore::work::{Item, WorkQueue};
 use sample_ring::{Geometry, Writer};
 use zerocopy::IntoBytes;
@@ -78,6 +80,7 @@ fn kernel_bytes(boot: &Boot, ram: u64, cpus: usize) -> u64 {
         + processes * (POOL_BYTES + per_process::WORK * size_of::<Option<Item>>())
         + cpus * (size_of::<profile::CpuState>() + size_of::<CpuState>())
         + cpus * processes * per_process::TIMED * size_of::<TimerSlot>()
+        + cpus * TRACE_RECORDS * size_of::<trace::Slot>()
         + size_of::<Span>()
         + frames * size_of::<u32>()
         + Frames::bits_needed(frames as u32) * size_of::<u64>();
@@ -135,9 +138,17 @@ pub fn parts(
         let _ = timers.push(TimerQueue::new(memory.slice(items, |_| TimerSlot::EMPTY)?));
     }
     let mut timers = timers.into_iter();
+    let mut traces = heapless::Vec::<_, CPUS_MAX>::new();
+    for _ in 0..cpus {
+        let slots = memory.slice(TRACE_RECORDS, |_| trace::Slot::default())?;
+        // As above.
+        let _ = traces.push(trace::Ring::new(slots));
+    }
+    let mut traces = traces.into_iter();
     let cpus = memory.slice(count, |index| {
         let queue = timers.next().expect("one was made for each CPU");
-        CpuState::new(CpuId(index as u8), queue)
+        let trace = traces.next().expect("one was made for each CPU");
+        CpuState::new(CpuId(index as u8), queue, trace)
     })?;
 
     let (frames, free_pages) = frames(take(&mut boot.memory), highest(boot), &cpus[0].token)?;
@@ -157,6 +168,7 @@ pub fn parts(
         total_pages,
         kernel_pages,
         bootfs_pages,
+        bootfs: module.base(),
         info_page,
         rings,
         ring_bytes: Geometry::KERNEL.bytes() as u64,

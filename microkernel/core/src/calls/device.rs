@@ -6,6 +6,7 @@ use crate::hardware::Hardware;
 use crate::interrupts::Line;
 use crate::kernel::Kernel;
 use crate::object::Object;
+use core::sync::atomic::Ordering::Relaxed;
 use ipc::abi::{BY_MESSAGE, Error, Handle, ObjectType, Rights};
 
 impl<H: Hardware> Kernel<H> {
@@ -51,6 +52,8 @@ impl<H: Hardware> Kernel<H> {
             *place = Some(Line {
                 notification: reference,
                 bits,
+                pid: caller.process.pid.load(Relaxed),
+                driver: 0,
                 handles: 1,
             });
             line
@@ -89,6 +92,9 @@ impl<H: Hardware> Kernel<H> {
         let Object::Interrupt(line) = hold.object() else {
             return Err(Error::WrongType.into());
         };
+        if let Some(Some(taken)) = self.lines.lock(&caller.cpu.token).place(line) {
+            taken.driver = caller.process.pid.load(Relaxed);
+        }
         self.hw.unmask(line);
         Ok(())
     }

@@ -4,10 +4,10 @@ use super::{Caller, Stop};
 use crate::hardware::{Hardware, PowerAction};
 use crate::kernel::Kernel;
 use core::sync::atomic::Ordering::Relaxed;
-use ipc::abi::info::{CpuInfo, InfoKind, MemoryInfo};
+use ipc::abi::info::InfoKind;
 use ipc::abi::message::PAYLOAD_MAX;
 use ipc::abi::{Error, Handle, Rights};
-use zerocopy::IntoBytes;
+use zerocopy::{Immutable, IntoBytes};
 
 /// Longest piece of log in one call, either way.
 const LOG_MAX: usize = 1024;
@@ -63,7 +63,11 @@ impl<H: Hardware> Kernel<H> {
     ) -> Result<(u64,), Stop> {
         self.system(caller, system, Rights::INSPECT)?;
         let kind = InfoKind::from_raw(kind).ok_or(Error::BadArgument)?;
-        if index != 0 && kind != InfoKind::Cpu {
+        let single = matches!(
+            kind,
+            InfoKind::Memory | InfoKind::CommandLine | InfoKind::Version
+        );
+        if index != 0 && single {
             return Err(Error::NotFound.into());
         }
         let bytes = match kind {
@@ -71,8 +75,20 @@ impl<H: Hardware> Kernel<H> {
             InfoKind::Cpu => self.put_all(caller, self.cpu_state(index)?.as_bytes()),
             InfoKind::CommandLine => self.put_all(caller, self.facts.command_line),
             InfoKind::Version => self.put_all(caller, self.facts.version.as_bytes()),
+            InfoKind::Process => self.put_some(caller, self.process_state(caller, index)?),
+            InfoKind::Thread => self.put_some(caller, self.thread_state(index)?),
+            InfoKind::Mapping => self.put_some(caller, self.mapping_state(caller, index)?),
+            InfoKind::Page => self.put_some(caller, self.page_state(caller, index)?),
+            InfoKind::Stack => self.put_all(caller, self.stack_state(index)?.as_bytes()),
+            InfoKind::Interrupts => self.put_all(caller, self.interrupt_state(index)?.as_bytes()),
+            InfoKind::Line => self.put_some(caller, self.line_state(caller, index)?),
         };
         Ok((bytes,))
+    }
+
+    /// Writes the record of a slot that is in use, and says its length; 0 for one that is not.
+    fn put_some(&self, caller: &Caller<'_>, record: Option<impl IntoBytes + Immutable>) -> u64 {
+        record.map_or(0, |record| self.put_all(caller, record.as_bytes()))
     }
 
     /// Writes as much as a payload holds, and says how much.
@@ -80,48 +96,6 @@ impl<H: Hardware> Kernel<H> {
         let bytes = &bytes[..bytes.len().min(PAYLOAD_MAX)];
         self.put(caller, bytes);
         bytes.len() as u64
-    }
-
-    fn memory_state(&self, caller: &Caller<'_>) -> MemoryInfo {
-        let cpu = &caller.cpu.token;
-        let usage = self.frames.usage(cpu);
-        let pools = [
-            self.pools.processes.usage(cpu),
-            self.pools.threads.usage(cpu),
-            self.pools.endpoints.usage(cpu),
-            self.pools.notifications.usage(cpu),
-            self.pools.memory.usage(cpu),
-            self.pools.chunks.usage(cpu),
-            self.pools.badges.usage(cpu),
-        ];
-        MemoryInfo {
-            total: self.facts.total_pages,
-            free: usage.free.into(),
-            waiting: usage.waiting.into(),
-            kernel: self.facts.kernel_pages,
-            bootfs: self.facts.bootfs_pages,
-            processes: u64::from(usage.total - usage.free - usage.waiting),
-            pools: pools.map(|(used, all)| [used.into(), all.into()]),
-        }
-    }
-
-    fn cpu_state(&self, index: u64) -> Result<CpuInfo, Error> {
-        let there = usize::try_from(index)
-            .ok()
-            .and_then(|index| self.cpus.get(index))
-            .ok_or(Error::NotFound)?;
-        let load = &there.load;
-        Ok(CpuInfo {
-            apic_id: load.apic_id.load(Relaxed),
-            idle_ns: self.hw.tsc_to_nanos(load.idle_ticks.load(Relaxed)),
-            busy_ns: self.hw.tsc_to_nanos(load.busy_ticks.load(Relaxed)),
-            ticks: load.ticks.load(Relaxed),
-            interrupts: load.interrupts.load(Relaxed),
-            syscalls: load.syscalls.load(Relaxed),
-            switches: load.switches.load(Relaxed),
-            longest_entry: load.longest_entry.load(Relaxed),
-            tsc_offset: load.tsc_offset.load(Relaxed),
-        })
     }
 
     pub(super) fn system_power(

@@ -3,11 +3,13 @@
 
 mod device;
 mod info;
+mod inspect;
 mod memory;
 mod objects;
 mod process;
 mod profiler;
 mod thread;
+mod trace;
 
 use crate::base::regs::{Reg, SavedRegs};
 use crate::hardware::Hardware;

@@ -95,13 +95,13 @@ impl<H: Hardware> Kernel<H> {
 
     pub(super) fn process_status(&self, caller: &Caller<'_>, process: Handle) -> Result<(), Stop> {
         let (slot, _hold) = self.target(caller, process, Rights::INSPECT)?;
-        let status = self.status_of(caller, self.process(slot));
+        let status = self.status_of(caller, self.process(slot))?;
         self.put(caller, status.as_bytes());
         Ok(())
     }
 
     /// Looks at each thread, of which a process has no more than an eighth of the pool.
-    fn status_of(&self, caller: &Caller<'_>, process: &Process) -> ProcessStatus {
+    fn status_of(&self, caller: &Caller<'_>, process: &Process) -> Result<ProcessStatus, Stop> {
         let life = process.life.lock(&caller.cpu.token);
         let mut ticks = process.cpu_ticks.load(Relaxed);
         let (mut state, mut cpu) = (
@@ -115,16 +115,11 @@ impl<H: Hardware> Kernel<H> {
         let mut at = ThreadId::from_word(life.threads);
         while let Some(id) = at {
             let thread = self.thread(id);
-            ticks += thread.cpu_ticks.load(Relaxed);
+            ticks += self.thread_time(id, thread)?.0;
             match thread.status().state() {
                 State::Running => {
                     state = ThreadState::Running;
                     cpu = thread.last_cpu.load(Relaxed).into();
-                    let since = self
-                        .cpus
-                        .get(cpu as usize)
-                        .map_or(0, |there| there.load.since.load(Relaxed));
-                    ticks += self.hw.tsc().0.saturating_sub(since);
                 }
                 other if !matches!(state, ThreadState::Running | ThreadState::Ready) => {
                     state = other.public();
@@ -133,7 +128,7 @@ impl<H: Hardware> Kernel<H> {
             }
             at = ThreadId::from_word(thread.sibling.load(Relaxed));
         }
-        ProcessStatus {
+        Ok(ProcessStatus {
             pid: process.pid.load(Relaxed).into(),
             reason: life.reason as u64,
             code: life.code,
@@ -145,6 +140,6 @@ impl<H: Hardware> Kernel<H> {
             state: state as u64,
             cpu,
             crash: life.crash,
-        }
+        })
     }
 }

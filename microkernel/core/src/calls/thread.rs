@@ -2,6 +2,7 @@
 
 use super::{Caller, Stop};
 use crate::base::cpu::CpuId;
+use crate::base::regs::Reg;
 use crate::handles::Grant;
 use crate::hardware::Hardware;
 use crate::kernel::Kernel;
@@ -10,6 +11,7 @@ use crate::object::Object;
 use crate::object::thread::{ANY_CPU, PRIORITIES, State, Thread, ThreadId};
 use core::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst, fence};
 use ipc::abi::layout::USER_END;
+use ipc::abi::trace::TraceKind;
 use ipc::abi::{Error, Handle, NEVER, ObjectType, Rights};
 
 impl<H: Hardware> Kernel<H> {
@@ -101,6 +103,11 @@ impl<H: Hardware> Kernel<H> {
         if !thread.claim_held() {
             return Err(Error::WrongState.into());
         }
+        self.trace(caller.cpu, || {
+            let regs = &thread.regs;
+            self.event(TraceKind::ThreadStart, id)
+                .words(regs.get(Reg::Rip), regs.get(Reg::Rsp))
+        });
         self.make_ready(caller.cpu, id);
         Ok(())
     }
@@ -141,8 +148,7 @@ impl<H: Hardware> Kernel<H> {
     }
 
     pub(super) fn thread_exit(&self, caller: &Caller<'_>) -> Result<(), Stop> {
-        self.account(caller.cpu);
-        caller.cpu.current.store(ThreadId::NONE, Relaxed);
+        self.set_current(caller.cpu, ThreadId::NONE);
         caller.cpu.priority.store(0, Relaxed);
         caller.thread.publish(State::Claimed);
         self.end_thread(caller.cpu, caller.id);
@@ -154,8 +160,9 @@ impl<H: Hardware> Kernel<H> {
         caller: &Caller<'_>,
         handle: Handle,
     ) -> Result<(u64, u64, u64), Stop> {
-        let (_, thread, _hold) = self.subject(caller, handle, Rights::INSPECT)?;
-        let nanos = self.hw.tsc_to_nanos(thread.cpu_ticks.load(Relaxed));
+        let (id, thread, _hold) = self.subject(caller, handle, Rights::INSPECT)?;
+        let (ticks, _) = self.thread_time(id, thread)?;
+        let nanos = self.hw.tsc_to_nanos(ticks);
         Ok((
             thread.tid.load(Relaxed).into(),
             thread.status().state().public() as u64,

@@ -11,7 +11,9 @@ use crate::kernel::{CpuState, Kernel};
 use crate::object::endpoint::Queues;
 use crate::object::thread::{ANY_CPU, State, ThreadId};
 use crate::object::{Endpoint, Object};
+use crate::trace::Event;
 use core::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst, fence};
+use ipc::abi::trace::TraceKind;
 use ipc::abi::{Delivery, Error, Handle, Rights, Tag};
 
 impl<H: Hardware> Kernel<H> {
@@ -62,6 +64,7 @@ impl<H: Hardware> Kernel<H> {
             let seen = server.status();
             if seen.state() == State::Receiving && server.claim(seen) {
                 drop(queues);
+                self.trace(cpu, || self.call_event(caller, reference, tag));
                 return self.hand_over(caller, id, (tag, transit), badge, deadline);
             }
         }
@@ -75,6 +78,7 @@ impl<H: Hardware> Kernel<H> {
                 .filter(|queues| !queues.dead && queues.receivers.first().is_none())
                 .ok_or(Stop::Restart)?;
         }
+        self.trace(cpu, || self.call_event(caller, reference, tag));
         let thread = caller.thread;
         thread.badge.store(badge, Relaxed);
         thread.regs.set(Reg::Rsi, tag.raw());
@@ -98,6 +102,16 @@ impl<H: Hardware> Kernel<H> {
         drop(queues);
         self.raise(cpu, raise);
         Err(Stop::Blocked)
+    }
+
+    fn call_event(&self, caller: &Caller<'_>, endpoint: Ref<Endpoint>, tag: Tag) -> Event {
+        self.event(TraceKind::Call, caller.id)
+            .words(endpoint.pack(), tag.raw())
+    }
+
+    pub(super) fn receive_event(&self, server: ThreadId, client: ThreadId, tag: Tag) -> Event {
+        self.event(TraceKind::Receive, server)
+            .words(self.tid(client), tag.raw())
     }
 
     /// An endpoint's queues, locked; `None` if it has been freed. It is looked up again under the lock, where it stays what it is: in
@@ -129,6 +143,7 @@ impl<H: Hardware> Kernel<H> {
             return Err(error.into());
         }
         self.deliver(cpu, server_id, tag, badge);
+        self.trace(cpu, || self.receive_event(server_id, caller.id, tag));
         server.set_serving(Some((caller.id, client.next_sequence())));
         client.server.store(server_id.0, Relaxed);
         self.block(cpu, caller.id, State::Called, deadline);

@@ -8,6 +8,7 @@ use crate::kernel::Kernel;
 use crate::object::Object;
 use crate::object::thread::ThreadId;
 use core::sync::atomic::Ordering::Relaxed;
+use ipc::abi::trace::TraceKind;
 use ipc::abi::{Error, Handle, Rights, Tag};
 
 impl<H: Hardware> Kernel<H> {
@@ -41,6 +42,10 @@ impl<H: Hardware> Kernel<H> {
         self.settle(cpu, id, Ok(()));
         client.regs.set(Reg::Rdi, 0);
         client.regs.set(Reg::Rsi, tag.raw());
+        self.trace(cpu, || {
+            self.event(TraceKind::Reply, caller.id)
+                .words(self.tid(id), tag.raw())
+        });
         Ok(id)
     }
 

@@ -6,7 +6,9 @@ use crate::handles::Grant;
 use crate::hardware::Hardware;
 use crate::kernel::{CpuState, Kernel};
 use crate::object::Thread;
+use core::sync::atomic::Ordering::Relaxed;
 use ipc::abi::message::{HANDLES_MAX, HANDLES_OFFSET, SLOT_MOVE};
+use ipc::abi::trace::TraceKind;
 use ipc::abi::{Error, Handle, Rights, Tag};
 
 /// Registers that carry words.
@@ -133,6 +135,12 @@ impl<H: Hardware> Kernel<H> {
         // Two threads may have been given the same page as their buffer: then the payload is there already.
         if !tag.is_empty() && sender.buffer() != receiver.buffer() {
             self.hw.copy(sender.buffer(), receiver.buffer(), tag.len());
+        }
+        if tag.handles() != 0 || !tag.is_empty() {
+            self.trace(cpu, || {
+                self.event_of(TraceKind::Transfer, sender)
+                    .words(receiver.tid.load(Relaxed).into(), tag.raw())
+            });
         }
         Ok(())
     }

@@ -13,11 +13,13 @@ use crate::object::process::{Counted, NO_CRASH, Teardown};
 use crate::object::thread::{ANY_CPU, State};
 use crate::object::{Memory, Notification, Process, Thread, ThreadId};
 use crate::space::Space;
+use crate::trace::Event;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Relaxed, Release};
 use ipc::abi::Error;
 use ipc::abi::exit::ExitReason;
 use ipc::abi::layout::INFO_PAGE;
+use ipc::abi::trace::TraceKind;
 
 /// Pages a process needs for itself: its root table, and three tables and their like for the information page.
 pub const PROCESS_PAGES_MIN: u64 = 8;
@@ -90,7 +92,6 @@ impl<H: Hardware> Kernel<H> {
             }
         })?;
         let root = self.first_tables(frames);
-        process.pid.store(pid, Relaxed);
         process.image.store(image, Relaxed);
         for (word, value) in process.name.iter().zip(name) {
             word.store(value, Relaxed);
@@ -103,6 +104,7 @@ impl<H: Hardware> Kernel<H> {
             self.process(parent).refs.fetch_add(1, Relaxed);
         }
         process.cpu_ticks.store(0, Relaxed);
+        process.gone_ticks.store(0, Relaxed);
         process.freeing.store(0, Relaxed);
         for count in &process.objects {
             count.store(0, Relaxed);
@@ -123,6 +125,14 @@ impl<H: Hardware> Kernel<H> {
         process.names.store(0, Relaxed);
         process.root.store(root.0, Release);
         process.dead.store(false, Release);
+        // Whoever looks through the pool has everything with it.
+        process.pid.store(pid, Release);
+        self.trace(cpu, || {
+            let parent = parent.map_or(0, |parent| self.process(parent).pid.load(Relaxed));
+            Event::new(TraceKind::ProcessStart)
+                .of(pid, 0)
+                .words(parent.into(), 0)
+        });
         Ok(reference)
     }
 
@@ -176,6 +186,7 @@ impl<H: Hardware> Kernel<H> {
         let id = ThreadId(reference.index());
         thread.regs.start(start.entry, start.stack, start.argument);
         thread.fs_base.store(start.base, Relaxed);
+        thread.stack.store(start.stack, Relaxed);
         thread.process.store(slot, Relaxed);
         thread.tid.store(tid, Relaxed);
         thread.base_priority.store(priority, Relaxed);

@@ -9,6 +9,7 @@ use crate::object::process::{Counted, Teardown};
 use crate::object::thread::{State, ThreadId};
 use crate::object::{Object, Process, Thread};
 use crate::space::Account;
+use crate::trace::Event;
 use crate::work::{Item, Progress};
 use core::sync::atomic::{
     Ordering::{Acquire, Relaxed, Release, SeqCst},
@@ -16,6 +17,7 @@ use core::sync::atomic::{
 };
 use ipc::abi::Error;
 use ipc::abi::exit::{CrashReport, ExitReason};
+use ipc::abi::trace::TraceKind;
 
 /// Threads ended, handles closed and mappings let go in one step.
 const STEP: usize = 16;
@@ -52,6 +54,12 @@ impl<H: Hardware> Kernel<H> {
             life.teardown = Teardown::Threads;
             process.dead.store(true, SeqCst);
         }
+        self.trace(cpu, || {
+            Event::new(TraceKind::ProcessEnd)
+                .of(process.pid.load(Relaxed), 0)
+                .detail(reason as u32)
+                .words(code, 0)
+        });
         // A CPU that is just coming to run it says so before it looks whether it has ended.
         self.kick_all(cpu, process.active.load(SeqCst));
         self.work.push(&cpu.token, Item::Process(slot));
@@ -112,6 +120,7 @@ impl<H: Hardware> Kernel<H> {
             .fetch_add(thread.cpu_ticks.load(Relaxed), Relaxed);
         thread.awaited_epoch.store(0, Relaxed);
         thread.publish(State::Dead);
+        self.trace(cpu, || self.event(TraceKind::ThreadEnd, id));
         // The partner of the fence in `bind`: what is bound to it later is undone there.
         fence(SeqCst);
         if let Some(notification) = thread.bound() {

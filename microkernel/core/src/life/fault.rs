@@ -7,8 +7,10 @@ use crate::kernel::{CpuState, Kernel};
 use crate::mem::paging::Tables;
 use crate::object::Thread;
 use crate::profile::{End, UserStack, follow};
+use crate::sched::load::add;
 use core::sync::atomic::Ordering::Relaxed;
 use ipc::abi::exit::{BACKTRACE_MAX, BacktraceEnd, CrashReport, ExitReason, FaultKind};
+use ipc::abi::trace::TraceKind;
 
 /// Registers of a crash report, in its order.
 const REPORTED: [Reg; 18] = [
@@ -57,8 +59,14 @@ impl<H: Hardware> Kernel<H> {
         let id = cpu
             .current()
             .expect("an exception in user mode comes from the current thread");
+        add(&cpu.load.exceptions, 1);
         let thread = self.thread(id);
         let kind = kind_of(vector);
+        self.trace(cpu, || {
+            self.event(TraceKind::Fault, id)
+                .detail(u32::from(vector) | (error as u32) << 8)
+                .words(address, thread.regs.get(Reg::Rip))
+        });
         // This CPU may have walked a table that was pruned and since replaced: its program did nothing wrong, and tries again.
         if kind == FaultKind::Page
             && let Some(root) = self.process_of(thread).root()

@@ -46,6 +46,11 @@ impl<H: Hardware> Kernel<H> {
         }
         self.return_quota(process);
         let parent = process.parent.load(Relaxed);
+        if let Some(parent) = self.pools.processes.at(parent) {
+            let ran = process.cpu_ticks.load(Relaxed) + process.gone_ticks.load(Relaxed);
+            parent.gone_ticks.fetch_add(ran, Relaxed);
+        }
+        process.pid.store(0, Relaxed);
         if let Some(reference) = self.pools.processes.reference(slot) {
             self.pools.processes.give(&cpu.token, reference);
         }

@@ -68,7 +68,7 @@ pub const COUNTED: usize = 6;
 /// A process.
 #[derive(Debug)]
 pub struct Process {
-    /// Process id, never reused. Written at creation.
+    /// Process id, never reused. Written last at creation; 0 in a slot that is free, or not whole yet.
     pub pid: AtomicU32,
     /// Image number that its creator gave, for the profiler. Written at creation.
     pub image: AtomicU32,
@@ -96,6 +96,8 @@ pub struct Process {
     pub objects: [AtomicU32; COUNTED],
     /// TSC ticks that its ended threads ran.
     pub cpu_ticks: AtomicU64,
+    /// TSC ticks that processes ran whose quota came from it, and that are gone.
+    pub gone_ticks: AtomicU64,
     /// Objects on its account that nobody names any more and that are being freed.
     pub freeing: AtomicU32,
     /// Handles, charges and the process itself until its teardown is done.
@@ -131,6 +133,7 @@ impl Process {
             parent: AtomicU32::new(u32::MAX),
             objects: [const { AtomicU32::new(0) }; COUNTED],
             cpu_ticks: AtomicU64::new(0),
+            gone_ticks: AtomicU64::new(0),
             freeing: AtomicU32::new(0),
             refs: AtomicU32::new(0),
             names: AtomicU32::new(0),

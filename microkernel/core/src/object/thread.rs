@@ -196,6 +196,8 @@ pub struct Thread {
     pub buffer_object: AtomicU64,
     /// FS base. Written at creation.
     pub fs_base: AtomicU64,
+    /// Stack pointer that it began with. Written at creation.
+    pub stack: AtomicU64,
     /// Deadline of what it waits for, in nanoseconds.
     pub deadline: AtomicU64,
     /// CPU whose timer queue holds its deadline; `ANY_CPU` if none.
@@ -246,6 +248,7 @@ impl Thread {
             buffer: AtomicU64::new(0),
             buffer_object: AtomicU64::new(0),
             fs_base: AtomicU64::new(0),
+            stack: AtomicU64::new(0),
             deadline: AtomicU64::new(u64::MAX),
             timer_cpu: AtomicU8::new(ANY_CPU),
             timer_sequence: AtomicU64::new(0),

@@ -5,8 +5,10 @@ use crate::hardware::Hardware;
 use crate::kernel::{CpuState, Kernel};
 use crate::object::thread::{State, ThreadId};
 use crate::sched::load::add;
+use crate::trace::Event;
 use core::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst, fence};
 use ipc::abi::Error;
+use ipc::abi::trace::TraceKind;
 
 /// What a CPU does after an entry.
 #[derive(Clone, Copy, Debug)]
@@ -70,8 +72,7 @@ impl<H: Hardware> Kernel<H> {
             self.load_process(cpu, Some(process));
             // Who ends the process says so before he looks at where it is: he sees it here, and kicks this CPU, or this sees the end.
             if self.process(process).is_dead() {
-                self.account(cpu);
-                cpu.current.store(ThreadId::NONE, Relaxed);
+                self.set_current(cpu, ThreadId::NONE);
                 cpu.priority.store(0, Relaxed);
                 thread.publish(State::Claimed);
                 self.end_thread(cpu, id);
@@ -89,11 +90,14 @@ impl<H: Hardware> Kernel<H> {
 
     /// Makes an owned thread the current one.
     pub(crate) fn switch_to(&self, cpu: &CpuState, id: ThreadId) {
-        self.account(cpu);
         let thread = self.thread(id);
         thread.last_cpu.store(cpu.token.id().0, Relaxed);
         thread.publish(State::Running);
-        cpu.current.store(id.0, Relaxed);
+        self.set_current(cpu, id.0);
+        self.trace(cpu, || {
+            let priority = thread.priority.load(Relaxed);
+            self.event(TraceKind::Switch, id).detail(priority.into())
+        });
         cpu.resched.store(false, Relaxed);
         cpu.slice_over.store(false, Relaxed);
         self.hw.set_fs_base(thread.fs_base.load(Relaxed));
@@ -106,9 +110,8 @@ impl<H: Hardware> Kernel<H> {
 
     /// Puts the current thread back into this CPU's queue, behind its equals if its slice is over.
     fn give_way(&self, cpu: &CpuState, id: ThreadId) {
-        self.account(cpu);
+        self.set_current(cpu, ThreadId::NONE);
         cpu.resched.store(false, Relaxed);
-        cpu.current.store(ThreadId::NONE, Relaxed);
         cpu.priority.store(0, Relaxed);
         let front = !cpu.slice_over.swap(false, Relaxed);
         if self.enqueue(cpu, id, cpu.token.id(), front).is_none() {
@@ -118,7 +121,6 @@ impl<H: Hardware> Kernel<H> {
 
     /// Announces this CPU as idle, then looks once more: a thread made ready before the announcement was seen is taken here.
     fn go_idle(&self, cpu: &CpuState) -> Option<ThreadId> {
-        self.account(cpu);
         self.load_process(cpu, None);
         if self.work.is_runnable() {
             self.hw.kick(cpu.token.id());
@@ -128,6 +130,8 @@ impl<H: Hardware> Kernel<H> {
         let found = self.pick(cpu);
         if found.is_some() {
             self.idle.fetch_and(!cpu.token.id().bit(), SeqCst);
+        } else {
+            self.trace(cpu, || Event::new(TraceKind::Idle));
         }
         found
     }
@@ -172,20 +176,6 @@ impl<H: Hardware> Kernel<H> {
     /// Leaves the space of a process that this CPU no longer runs.
     pub(crate) fn unload(&self, cpu: &CpuState) {
         self.load_process(cpu, None);
-    }
-
-    /// Charges the time since the last switch to who had it.
-    pub(crate) fn account(&self, cpu: &CpuState) {
-        let now = self.hw.tsc().0;
-        let spent = now.saturating_sub(cpu.load.since.load(Relaxed));
-        cpu.load.since.store(now, Relaxed);
-        match cpu.current() {
-            Some(id) => {
-                add(&self.thread(id).cpu_ticks, spent);
-                add(&cpu.load.busy_ticks, spent);
-            }
-            None => add(&cpu.load.idle_ticks, spent),
-        }
     }
 
     /// Wakes threads whose unmapping every CPU has seen. Those that still wait go to the end of the queue, so that nobody who is

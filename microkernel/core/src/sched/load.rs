@@ -1,6 +1,9 @@
 //! What a CPU has done since boot. Only the CPU itself writes; anyone reads.
 
+use super::meter::Meter;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use ipc::abi::inspect::InterruptInfo;
+use ipc::abi::trace::InterruptKind;
 
 /// Counts, and TSC ticks.
 #[derive(Debug)]
@@ -11,35 +14,52 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub struct CpuLoad {
     pub apic_id: AtomicU64,
     pub tsc_offset: AtomicU64,
-    pub idle_ticks: AtomicU64,
-    pub busy_ticks: AtomicU64,
+    /// Whose its time was.
+    pub meter: Meter,
     pub ticks: AtomicU64,
-    pub interrupts: AtomicU64,
+    /// By [`InterruptKind`].
+    pub interrupts: [AtomicU64; InterruptKind::ALL.len()],
+    /// Written by the NMI alone.
+    pub nmis: AtomicU64,
+    pub exceptions: AtomicU64,
     pub syscalls: AtomicU64,
     pub switches: AtomicU64,
     pub longest_entry: AtomicU64,
     /// TSC when the kernel was entered; 0 outside it.
     pub entered: AtomicU64,
-    /// TSC when the current thread, or idling, began to be counted.
-    pub since: AtomicU64,
 }
 
 impl CpuLoad {
     /// Nothing yet.
     #[must_use]
-    pub const fn new() -> Self {
+    pub fn new() -> Self {
         Self {
             apic_id: AtomicU64::new(0),
             tsc_offset: AtomicU64::new(0),
-            idle_ticks: AtomicU64::new(0),
-            busy_ticks: AtomicU64::new(0),
+            meter: Meter::new(),
             ticks: AtomicU64::new(0),
-            interrupts: AtomicU64::new(0),
+            interrupts: Default::default(),
+            nmis: AtomicU64::new(0),
+            exceptions: AtomicU64::new(0),
             syscalls: AtomicU64::new(0),
             switches: AtomicU64::new(0),
             longest_entry: AtomicU64::new(0),
             entered: AtomicU64::new(0),
-            since: AtomicU64::new(0),
+        }
+    }
+
+    /// What it was interrupted by.
+    #[must_use]
+    pub fn interrupts(&self) -> InterruptInfo {
+        let of = |kind| self.interrupts[kind as usize].load(Relaxed);
+        InterruptInfo {
+            timer: of(InterruptKind::Timer),
+            kicks: of(InterruptKind::Kick),
+            lines: of(InterruptKind::Line),
+            errors: of(InterruptKind::Error),
+            spurious: of(InterruptKind::Spurious),
+            nmis: self.nmis.load(Relaxed),
+            exceptions: self.exceptions.load(Relaxed),
         }
     }
 }

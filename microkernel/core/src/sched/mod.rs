@@ -2,7 +2,9 @@
 
 pub mod leave;
 pub mod load;
+pub mod meter;
 pub mod ready;
 pub mod tick;
+pub mod time;
 pub mod view;
 pub mod wake;

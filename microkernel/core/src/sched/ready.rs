@@ -6,6 +6,7 @@ use crate::kernel::{CpuState, Kernel};
 use crate::object::queue::PriorityQueue;
 use crate::object::thread::{ANY_CPU, State, Thread, ThreadId};
 use core::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst, fence};
+use ipc::abi::trace::TraceKind;
 
 /// Threads of a queue that another CPU looks at, for one that it may run.
 const LOOK: usize = 8;
@@ -22,6 +23,11 @@ impl<H: Hardware> Kernel<H> {
     /// Queues a thread that the caller owns. It may run elsewhere before this returns.
     pub(crate) fn make_ready(&self, cpu: &CpuState, id: ThreadId) {
         let thread = self.thread(id);
+        // Before it may run elsewhere.
+        self.trace(cpu, || {
+            let waker = cpu.current().map_or(0, |waker| self.tid(waker));
+            self.event(TraceKind::Wake, id).words(waker, 0)
+        });
         let Place {
             target,
             priority,

@@ -17,7 +17,6 @@ impl<H: Hardware + Machine> Kernel<H> {
         self.entered(cpu);
         let wake = self.sample(cpu, interrupted, missed);
         self.wake_profiler(cpu, wake);
-        add(&cpu.load.interrupts, 1);
         add(&cpu.load.ticks, 1);
         self.reconsider(cpu);
         self.share(cpu);
@@ -39,14 +38,12 @@ impl<H: Hardware> Kernel<H> {
     /// The one-shot timer that [`Hardware::set_timer`] asked for.
     pub fn timer(&self, cpu: &CpuState) {
         self.entered(cpu);
-        add(&cpu.load.interrupts, 1);
         self.serve_deadlines(cpu);
     }
 
     /// Another CPU wants this one to pass through the kernel: to flush, to end a thread, or to take one up.
     pub fn kicked(&self, cpu: &CpuState) {
         self.entered(cpu);
-        add(&cpu.load.interrupts, 1);
         self.reconsider(cpu);
         // What was queued here, and is not above what runs, is for a CPU that idles.
         self.share(cpu);
@@ -56,6 +53,6 @@ impl<H: Hardware> Kernel<H> {
     pub fn start_cpu(&self, cpu: &CpuState) {
         self.entered(cpu);
         self.grace.join(&cpu.token);
-        cpu.load.since.store(self.hw.tsc().0, Relaxed);
+        cpu.load.meter.start(self.hw.tsc().0);
     }
 }

@@ -7,6 +7,7 @@ use crate::hardware::Hardware;
 use crate::kernel::{CpuState, Kernel};
 use crate::object::thread::{ANY_CPU, State, ThreadId};
 use core::sync::atomic::Ordering::Relaxed;
+use ipc::abi::trace::TraceKind;
 use ipc::abi::{Error, NEVER};
 
 /// Deadlines that one timer interrupt serves; more are served by the next, at once.
@@ -19,8 +20,12 @@ impl<H: Hardware> Kernel<H> {
     /// anywhere: the caller touches it no more.
     pub(crate) fn block(&self, cpu: &CpuState, id: ThreadId, state: State, deadline: u64) {
         let thread = self.thread(id);
-        self.account(cpu);
-        cpu.current.store(ThreadId::NONE, Relaxed);
+        self.trace(cpu, || {
+            self.event(TraceKind::Block, id)
+                .detail(state.public() as u32)
+                .words(deadline, thread.blocked_on.load(Relaxed))
+        });
+        self.set_current(cpu, ThreadId::NONE);
         cpu.priority.store(0, Relaxed);
         thread.deadline.store(deadline, Relaxed);
         if deadline != NEVER {

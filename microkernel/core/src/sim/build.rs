@@ -21,6 +21,7 @@ use crate::profile::{Driver, KernelMap, Span};
 use crate::sched::leave::Next;
 use crate::space::Account;
 use crate::timers::{TimerQueue, TimerSlot};
+use crate::trace;
 use crate::work::WorkQueue;
 use ipc::abi::{Handle, Rights};
 use std::sync::Mutex;
@@ -34,6 +35,8 @@ pub const NOTIFICATIONS: usize = 80;
 pub const OBJECTS: usize = 160;
 pub const CHUNKS: usize = 160;
 pub const BADGES: usize = 80;
+/// Records that each CPU's trace holds.
+pub const TRACE: usize = 32;
 /// Frames of RAM; the first is the information page, the second stands for the profiler's rings.
 pub const FRAMES: usize = 640;
 /// Where user code is: a system call is the instruction before it.
@@ -84,8 +87,12 @@ fn kernel(machine: &'static Machine, cpus: usize) -> Kernel<Machine> {
         let slots = vec![TimerSlot::EMPTY; THREADS + NOTIFICATIONS];
         TimerQueue::new(Box::leak(slots.into_boxed_slice()))
     };
+    let trace = || {
+        let slots: Vec<_> = (0..TRACE).map(|_| trace::Slot::default()).collect();
+        trace::Ring::new(Box::leak(slots.into_boxed_slice()))
+    };
     let states: Vec<_> = (0..cpus as u8)
-        .map(|id| CpuState::new(CpuId(id), timers()))
+        .map(|id| CpuState::new(CpuId(id), timers(), trace()))
         .collect();
     let words = FIRST as usize + FRAMES;
     let map = KernelMap {
@@ -102,6 +109,7 @@ fn kernel(machine: &'static Machine, cpus: usize) -> Kernel<Machine> {
             total_pages: FRAMES as u64,
             kernel_pages: 2,
             bootfs_pages: 0,
+            bootfs: Frame(0),
             info_page: Frame(FIRST),
             rings: Frame(FIRST + 1),
             ring_bytes: 4096,

@@ -9,6 +9,7 @@ use crate::mem::fake::FakeMemory;
 use crate::mem::paging::Tables;
 use crate::profile;
 use ipc::abi::exit::{CrashReport, ExitReason};
+use ipc::abi::inspect::{StackInfo, StackKind};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -31,6 +32,8 @@ pub const LINES: u32 = 24;
 fn line_bit(line: u32) -> u64 {
     1_u64.checked_shl(line).unwrap_or(0)
 }
+/// Bytes of each stack.
+pub const STACK: u64 = 8192;
 /// What an absent port reads.
 const NO_PORT: u32 = 0xffff_ffff;
 
@@ -266,6 +269,9 @@ impl Hardware for Machine {
     fn tsc_to_nanos(&self, ticks: u64) -> u64 {
         ticks
     }
+    fn time_at(&self, tsc: u64) -> Nanos {
+        Nanos(tsc)
+    }
     fn kick(&self, cpu: CpuId) {
         assert!(
             u32::from(cpu.0) < self.cpus.load(SeqCst),
@@ -332,6 +338,12 @@ impl Hardware for Machine {
     fn port_write(&self, port: u16, _: u8, value: u32) {
         self.last_port
             .store(u64::from(port) << 40 | u64::from(value), SeqCst);
+    }
+    fn stack(&self, cpu: CpuId, which: StackKind) -> StackInfo {
+        StackInfo {
+            bytes: STACK,
+            used: u64::from(cpu.0) * 16 + which as u64,
+        }
     }
     fn power(&self, action: PowerAction) -> ! {
         panic!("the machine's run ends: {action:?}")

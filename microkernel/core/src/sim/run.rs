@@ -8,6 +8,7 @@ use crate::kernel::CpuState;
 use crate::object::thread::{State, Thread, ThreadId};
 use crate::profile::Interrupted;
 use crate::sched::leave::Next;
+use ipc::abi::trace::InterruptKind;
 use ipc::abi::{Error, Syscall};
 
 /// A thread as the test plays it.
@@ -69,6 +70,16 @@ impl Sim {
     pub fn come_in(&self, index: usize, entry: Entry) {
         let cpu = self.cpu(index);
         self.machine.play(CpuId(index as u8));
+        let interrupted = match entry {
+            Entry::Syscall | Entry::Fault(_) => None,
+            Entry::Tick | Entry::Timer => Some((InterruptKind::Timer, 0)),
+            Entry::Kick => Some((InterruptKind::Kick, 0)),
+            Entry::Line(line) => Some((InterruptKind::Line, line)),
+            Entry::Spurious => Some((InterruptKind::Spurious, 0)),
+        };
+        if let Some((kind, line)) = interrupted {
+            self.kernel.interrupted(cpu, kind, line);
+        }
         match entry {
             Entry::Syscall => self.kernel.syscall(cpu),
             Entry::Tick => self.kernel.tick(cpu, &self.interrupted(index), 0),
@@ -76,7 +87,7 @@ impl Sim {
             Entry::Kick => self.kernel.kicked(cpu),
             Entry::Line(line) => self.kernel.interrupt(cpu, line),
             Entry::Fault(vector) => self.kernel.fault(cpu, vector, 6, 0xdead),
-            Entry::Spurious => self.kernel.entered(cpu),
+            Entry::Spurious => {}
         }
     }
 

@@ -6,6 +6,7 @@ use super::run::User;
 use crate::base::cpu::CpuId;
 use crate::profile::Interrupted;
 use crate::sched::leave::Next;
+use ipc::abi::trace::InterruptKind;
 use proptest::prelude::ProptestConfig;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
@@ -53,8 +54,10 @@ fn play(sim: &Sim, index: usize, seed: u64, over: &AtomicBool, until: Instant) -
         machine.advance(dice.roll() % 2000);
         let idle = cpu.current().is_none();
         if machine.take_kick(id) {
+            kernel.interrupted(cpu, InterruptKind::Kick, 0);
             kernel.kicked(cpu);
         } else if machine.take_timer(id) {
+            kernel.interrupted(cpu, InterruptKind::Timer, 0);
             kernel.timer(cpu);
         } else if dice.roll().is_multiple_of(50) {
             let at = Interrupted {
@@ -65,6 +68,7 @@ fn play(sim: &Sim, index: usize, seed: u64, over: &AtomicBool, until: Instant) -
                 user: !idle,
                 idle,
             };
+            kernel.interrupted(cpu, InterruptKind::Timer, 0);
             kernel.tick(cpu, &at, 0);
         } else if let Some(current) = cpu.current() {
             let numbers = dice.numbers();

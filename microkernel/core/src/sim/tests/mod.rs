@@ -6,10 +6,12 @@ mod bits;
 mod carry;
 mod death;
 mod donation;
+mod inspect;
 mod meet;
 mod park;
 mod schedule;
 mod space;
+mod trace;
 
 use super::Sim;
 use super::program::{Program, handle};
