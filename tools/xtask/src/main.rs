@@ -4,6 +4,8 @@
 mod bench;
 mod build;
 mod cli;
+#[cfg(test)]
+mod docs;
 mod gdb;
 mod qemu;
 mod soak;

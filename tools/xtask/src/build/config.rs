@@ -266,6 +266,7 @@ mod tests {
             ("memory_kib = 512", "memory_kib = 4294967296", ""),
             ("stack_kib = 128", "stack_kib = 4096", "half of memory_kib"),
             ("stack_kib = 128", "stack_kib = 4", "8 to"),
+            ("stack_kib = 128", "stack_kib = 2036", "8 to 2032"),
             (
                 "image = \"bin/profd\"",
                 "image = \"bin/prof\"",

@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use ipc::abi::layout::{INTERRUPTS, NAME_MAX, PAGE_SIZE, PHYSICAL_END};
+use ipc::abi::startup::STACK_MAX;
 use ipc::proto::system::{DEFAULT, INIT, PRIORITY_MAX, Start};
 use toml::Spanned;
 
@@ -12,6 +13,8 @@ use super::config::Entry;
 const MEMORY_KIB: RangeInclusive<u32> = 64..=1 << 20;
 /// Smallest stack, in KiB.
 const STACK_KIB_MIN: u32 = 8;
+/// Largest stack, in KiB: up to where programs are linked.
+const STACK_KIB_MAX: u32 = (STACK_MAX / 1024) as u32;
 /// KiB in a page.
 const PAGE_KIB: u32 = (PAGE_SIZE / 1024) as u32;
 
@@ -136,7 +139,8 @@ fn check_numbers(entry: &Entry) -> Verdict {
             "stack_kib is at most half of memory_kib".into(),
         );
     }
-    check_kib(&entry.stack_kib, "stack_kib", STACK_KIB_MIN..=half)
+    let most = half.min(STACK_KIB_MAX);
+    check_kib(&entry.stack_kib, "stack_kib", STACK_KIB_MIN..=most)
 }
 
 fn check_kib(value: &Spanned<u32>, key: &str, allowed: RangeInclusive<u32>) -> Verdict {
