@@ -108,6 +108,7 @@ impl Default for BootOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::CommandFactory;
 
     fn boot(arguments: &str) -> Result<BootOptions, clap::Error> {
         let words = ["xtask", "boot"]
@@ -124,6 +125,50 @@ mod tests {
         let (parsed, default) = (boot("").unwrap(), BootOptions::default());
         assert_eq!(format!("{parsed:?}"), format!("{default:?}"));
         assert_eq!((parsed.smp, parsed.mem), (4, 256));
+    }
+
+    /// The usage of `run.sh` must have each option of `boot`, with its default in brackets if it has one.
+    #[test]
+    fn the_usage_of_run_sh_has_every_option_and_its_default() {
+        let script = include_str!("../../../run.sh");
+        let (_, usage) = script.split_once("options:\n").unwrap();
+        let usage: Vec<&str> = usage
+            .lines()
+            .take_while(|line| line.starts_with("  --"))
+            .collect();
+        let cli = Cli::command();
+        let boot = cli.find_subcommand("boot").unwrap();
+        let options: Vec<_> = boot
+            .get_arguments()
+            .filter_map(|argument| Some((argument.get_long()?, argument)))
+            .collect();
+        assert_eq!(usage.len(), options.len(), "{usage:#?}");
+        for (name, argument) in options {
+            let line = usage
+                .iter()
+                .find(|line| line.split_whitespace().next() == Some(&format!("--{name}")));
+            let line = line.unwrap_or_else(|| panic!("no --{name} in {usage:#?}"));
+            let default = match (name, argument.get_default_values()) {
+                ("udp-port", _) => crate::qemu::REMOTE_SHELL_PORT.to_string(),
+                (_, [value]) if argument.get_action().takes_values() => {
+                    value.to_string_lossy().into_owned()
+                }
+                _ => String::new(),
+            };
+            if !default.is_empty() {
+                assert!(
+                    line.contains(&format!("({default})")),
+                    "{line}, not {default}"
+                );
+            }
+        }
+        let soak = cli.find_subcommand("soak").unwrap();
+        let minutes = soak.get_positionals().next().unwrap().get_default_values();
+        let minutes = minutes[0].to_string_lossy();
+        assert!(
+            script.contains(&format!("for MINUTES ({minutes})")),
+            "{minutes}"
+        );
     }
 
     #[test]

@@ -17,8 +17,9 @@ use crate::build::Image;
 use crate::cli::BootOptions;
 use crate::gdb;
 
-use super::command::{Machine, Network, Off, REMOTE_SHELL_PORT, Serial};
-use super::{PANIC, POWER_OFF, debug_exit, fit, kvm};
+use super::{
+    Machine, Network, Off, PANIC, POWER_OFF, REMOTE_SHELL_PORT, Serial, debug_exit, fit, kvm,
+};
 
 /// Status when the time given by `--timeout` is over.
 const TIMED_OUT: u8 = 124;
