@@ -1,5 +1,8 @@
 //! The console on the machine: its ports, its interrupt, and the loop that serves both and the callers.
 
+use core::convert::Infallible;
+use core::fmt;
+
 use console::driver::Console;
 use console::registers::{Register, Registers};
 use console::uart::{Absent, Counters, Uart};
@@ -12,30 +15,64 @@ use sysroot::{Event, ExitCode, Port, println, startup, syscall, time};
 /// COM1 of a PC, and its interrupt.
 const PORTS: &str = "ports:3f8";
 const INTERRUPT: &str = "irq:4";
+/// Where it is called.
+const ENDPOINT: &str = "serve:console";
 /// Its bit in the notification: the first interrupt of the program's entry.
 const INTERRUPT_BIT: u64 = 1;
 /// Losses are told to the log at most so often, in nanoseconds.
 const TELL_EVERY: u64 = 1_000_000_000;
 
-/// Why there is no console.
-enum Failure {
-    /// The program's entry gives it less than it needs.
-    NotGiven(&'static str),
-    /// There is no UART.
-    Absent,
-    /// The kernel refused.
-    Kernel(Error),
+/// What the console's entry has to give it.
+#[derive(Clone, Copy)]
+enum Given {
+    /// The UART's I/O ports.
+    Ports,
+    /// Its interrupt.
+    Interrupt,
+    /// What the interrupt signals.
+    Notification,
+    /// The endpoint to serve.
+    Endpoint,
 }
 
-impl From<Absent> for Failure {
-    fn from(Absent: Absent) -> Self {
-        Self::Absent
+impl Given {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Ports => PORTS,
+            Self::Interrupt => INTERRUPT,
+            Self::Notification => names::NOTIFICATION,
+            Self::Endpoint => ENDPOINT,
+        }
+    }
+
+    fn handle(self) -> Result<Handle, Failure> {
+        startup::handle(self.name()).ok_or(Failure::NotGiven(self))
     }
 }
 
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        Self::Kernel(error)
+/// Why there is no console, or no longer.
+enum Failure {
+    /// The program's entry gives it less than it needs.
+    NotGiven(Given),
+    /// There is no UART.
+    Absent(Absent),
+    /// The kernel refused to bind the notification.
+    Bind(Error),
+    /// The kernel refused to acknowledge the interrupt.
+    Acknowledge(Error),
+    /// The endpoint can no longer be served.
+    Receive(Error),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotGiven(what) => write!(f, "was not given {}", what.name()),
+            Self::Absent(absent) => absent.fmt(f),
+            Self::Bind(error) => write!(f, "the interrupt cannot be waited for: {error}"),
+            Self::Acknowledge(error) => write!(f, "the interrupt cannot be acknowledged: {error}"),
+            Self::Receive(error) => write!(f, "no calls can be received: {error}"),
+        }
     }
 }
 
@@ -43,20 +80,21 @@ impl From<Error> for Failure {
 pub fn main() -> ExitCode {
     match serve() {
         Ok(never) => match never {},
-        Err(Failure::NotGiven(name)) => println!("was not given {name}"),
-        Err(Failure::Absent) => println!("{Absent}"),
-        Err(Failure::Kernel(error)) => println!("{error}"),
+        Err(failure) => {
+            println!("{failure}");
+            ExitCode::FAILURE
+        }
     }
-    ExitCode::FAILURE
 }
 
-fn serve() -> Result<core::convert::Infallible, Failure> {
-    let interrupt = given(INTERRUPT)?;
-    let uart = Uart::start(Ports(given(PORTS)?))?;
-    bind(given(names::NOTIFICATION)?)?;
-    let mut port = Port::new(given("serve:console")?);
+fn serve() -> Result<Infallible, Failure> {
+    let interrupt = Given::Interrupt.handle()?;
+    let acknowledge = || syscall::interrupt_ack(interrupt).map_err(Failure::Acknowledge);
+    let uart = Uart::start(Ports(Given::Ports.handle()?)).map_err(Failure::Absent)?;
+    bind(Given::Notification.handle()?).map_err(Failure::Bind)?;
+    let mut port = Port::new(Given::Endpoint.handle()?);
     // Unmasked before the UART may raise the line: an edge that comes earlier is gone.
-    syscall::interrupt_ack(interrupt)?;
+    acknowledge()?;
     let mut console = Console::new(uart);
     let mut losses = Losses::default();
     let mut message = Message::new();
@@ -68,21 +106,17 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
             }
             Event::Notified(bits) if bits & INTERRUPT_BIT != 0 => {
                 console.interrupt(&mut port);
-                syscall::interrupt_ack(interrupt)?;
+                acknowledge()?;
                 console.rearm();
             }
             Event::Notified(_) => {}
             Event::Closed { badge } => console.closed(badge),
             Event::TimedOut => console.watchdog(&mut port),
-            Event::Failed(error) => return Err(Failure::Kernel(error)),
+            Event::Failed(error) => return Err(Failure::Receive(error)),
         }
         due = console.watch().map_or(NEVER, time::after);
         losses.tell(console.counters());
     }
-}
-
-fn given(name: &'static str) -> Result<Handle, Failure> {
-    startup::handle(name).ok_or(Failure::NotGiven(name))
 }
 
 /// The UART behind I/O ports.

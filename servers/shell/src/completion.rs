@@ -79,6 +79,7 @@ fn candidates(argument: Argument, system: &mut dyn System) -> Vec<Candidate> {
     };
     match argument {
         Argument::Other => Vec::new(),
+        Argument::OneOf(words) => words.iter().map(|word| same(word)).collect(),
         Argument::Command | Argument::Line => {
             let mut names: Vec<&str> = COMMANDS.iter().map(|command| command.name).collect();
             names.sort_unstable();
@@ -176,6 +177,7 @@ mod tests {
             ("kill 4", insert("294967295 ")),
             ("kill 1", Completion::Nothing),
             ("kill 12", insert(" ")),
+            ("demo s", insert("top ")),
             ("profile 500 4", insert("294967295 ")),
             ("repeat 3 profile 500 4", insert("294967295 ")),
             // Nothing that could be known.

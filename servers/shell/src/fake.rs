@@ -18,6 +18,7 @@ use crate::system::{InitResult, LogPart, System};
 pub struct FakeSystem {
     pub spawned: Vec<(String, Vec<String>)>,
     pub own_pid: u32,
+    /// If there are none, every program can be run.
     pub programs: Vec<&'static str>,
     /// Why the next program does not start, or is not killed.
     pub refuse: Option<CallError<InitError>>,
@@ -93,6 +94,9 @@ impl System for FakeSystem {
         } else if let Some(error) = self.refuse.take() {
             return Err(error);
         }
+        if !self.programs.is_empty() && !self.programs.contains(&program.as_str()) {
+            return Err(CallError::Service(InitError::NoSuchProgram));
+        }
         let args = args.iter().map(String::from).collect();
         self.spawned.push((program.as_str().into(), args));
         let pid = 6 + self.spawned.len() as u32;
@@ -103,7 +107,7 @@ impl System for FakeSystem {
     }
     fn wait(&mut self, pid: u32) -> InitResult<ExitReport> {
         self.now += self.per_wait;
-        let report = self.ended.remove(&pid);
+        let report = self.ended.get(&pid).cloned();
         report.ok_or(CallError::Service(InitError::NoSuchProcess))
     }
     fn wait_until(&mut self, pid: u32, _: u64) -> InitResult<ExitReport> {

@@ -9,6 +9,8 @@ use super::Quoted;
 pub enum Argument {
     /// Nothing that could be completed, such as a number.
     Other,
+    /// One of these words.
+    OneOf(&'static [&'static str]),
     /// The name of a command.
     Command,
     /// A program that can be run.

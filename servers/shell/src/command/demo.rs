@@ -10,7 +10,7 @@ use ipc::proto::CallError;
 use ipc::proto::init::{Args, InitError, Name};
 use profd::text::counted;
 
-use super::{Command, Context, Group, Quoted};
+use super::{Argument, Command, Context, Group, Quoted};
 use crate::jobs::Jobs;
 use crate::protocol::Stop;
 use crate::system::{InitResult, System};
@@ -20,7 +20,7 @@ pub(super) const DEMO: Command = Command {
     group: Group::Programs,
     usage: "demo [stop]",
     summary: "programs to look at",
-    arguments: &[],
+    arguments: &[Argument::OneOf(&["stop"])],
     details: "\
 Starts, in the background:
 front     a client of relay, which is one of back: a report shows the frames of

@@ -69,7 +69,7 @@ or Ctrl-C ends the command. Ctrl-S holds output without it, and any key goes on.
 
 /// Why there is no command behind a prefix.
 enum Refusal<'a> {
-    Missing,
+    Missing { usage: &'static str },
     Unknown(&'a str),
     Twice(&'static str),
 }
@@ -77,7 +77,7 @@ enum Refusal<'a> {
 impl fmt::Display for Refusal<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Missing => f.write_str("a command is missing; `help` lists what there is"),
+            Self::Missing { usage } => write!(f, "a command is missing; usage: {usage}"),
             Self::Unknown(name) => {
                 write!(f, "no command {}; `help` lists what there is", Quoted(name))
             }
@@ -97,7 +97,8 @@ struct Inner<'a> {
 impl<'a> Inner<'a> {
     fn of(context: &Context<'_>, words: &'a [&'a str]) -> Result<Self, Refusal<'a>> {
         let Some((&name, args)) = words.split_first() else {
-            return Err(Refusal::Missing);
+            let usage = context.command.usage;
+            return Err(Refusal::Missing { usage });
         };
         let command = find(name).ok_or(Refusal::Unknown(name))?;
         let prefixes = [context.prefixes, &[context.command.name]].concat();

@@ -204,15 +204,16 @@ fn foreground(context: Context<'_>, pid: u32) -> fmt::Result {
 }
 
 fn kill(context: Context<'_>) -> fmt::Result {
-    let word = match *context.args {
-        [word] => word,
-        [] => return context.missing("a pid"),
-        [_, second, ..] => return context.too_many(second),
+    let Some((word, rest)) = context.args.split_first() else {
+        return context.missing("a pid");
     };
     let pid = match argument::pid(word) {
         Ok(pid) => pid,
         Err(error) => return context.fail(error),
     };
+    if let [second, ..] = *rest {
+        return context.too_many(second);
+    }
     if pid == context.system.own_pid() {
         return context.fail(format_args!(
             "pid {pid} is this shell: the session would end with it"

@@ -6,6 +6,7 @@ mod dmesg;
 mod errors;
 mod help;
 mod machine;
+mod mistyped;
 mod prefix;
 mod process;
 mod profile;

@@ -3,11 +3,14 @@
 use ipc::proto::init::Ending;
 
 use super::{Bench, run};
+use crate::protocol::Stop;
 
 #[test]
 fn repeat_runs_a_command_as_often_as_it_says() {
-    assert_eq!(run("repeat 3 echo x"), "x\nx\nx\n");
     let mut bench = Bench::default();
+    assert_eq!(bench.run("repeat 3 echo x"), "x\nx\nx\n");
+    // Ctrl-C is looked for after each round, for commands that write nothing.
+    assert_eq!(bench.session.guards, [Stop::Nothing; 3]);
     for pid in [7, 8] {
         bench.system.end(pid, "sleep", Ending::Exited, 0);
     }

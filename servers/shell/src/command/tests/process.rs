@@ -190,5 +190,8 @@ fn ctrl_c_while_ends_are_told_loses_none() {
     let told = bench.jobs.report(&mut bench.system, &mut bench.session);
     assert!(told.is_err());
     bench.session = Default::default();
-    assert!(bench.prompt().contains("spin: killed (pid 8)\n"));
+    assert_eq!(
+        bench.prompt(),
+        "spin: killed (pid 7)\nspin: killed (pid 8)\n"
+    );
 }

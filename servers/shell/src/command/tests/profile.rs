@@ -66,3 +66,13 @@ fn ctrl_c_names_the_profile_that_it_ends() {
     let profiles: Vec<_> = bench.session.guards.iter().step_by(2).collect();
     assert_eq!(profiles, [&Stop::Profile(first), &Stop::Profile(second)]);
 }
+
+#[test]
+fn ctrl_c_ends_the_report() {
+    let mut bench = Bench::default();
+    // After the two guards: the second one takes notice of what ended the window.
+    bench.session.interrupt_after = Some(2);
+    bench.system.profile = Some(Ok("profiled 500 ms\n".into()));
+    assert_eq!(bench.run("repeat 3 profile"), "");
+    assert_eq!(bench.system.requests.len(), 1);
+}

@@ -62,6 +62,27 @@ fn q_and_ctrl_c_end_the_command() {
 }
 
 #[test]
+fn who_has_pressed_ctrl_c_wants_no_more_pages() {
+    let mut bench = paged();
+    bench.guard(Stop::Process(9));
+    bench.typed(b"\x03");
+    assert!(bench.guard(Stop::Nothing));
+    assert!(!bench.print(&rows(50)));
+}
+
+#[test]
+fn what_began_on_one_page_goes_on_on_the_next() {
+    let mut bench = paged();
+    bench.try_print(&rows(50));
+    bench.try_program("other\n");
+    bench.typed(b" ");
+    bench.shown();
+    bench.typed(b" ");
+    assert!(bench.shown().ends_with("49\nother\n"));
+    assert_eq!(bench.desk.answered, [(1, Some(false)), (2, None)]);
+}
+
+#[test]
 fn other_keys_mean_nothing_and_what_was_typed_before_is_kept() {
     let mut bench = paged();
     bench.typed(b"mem\n");

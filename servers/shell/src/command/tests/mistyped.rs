@@ -1,0 +1,158 @@
+//! Every command as a user would mistype it: one line that names what is wrong and says what is allowed.
+
+use super::super::COMMANDS;
+use super::Bench;
+
+/// What is typed, and what is said of it.
+const TABLE: [(&str, &str); 54] = [
+    ("hepl", "no command `hepl`; `help` lists what there is"),
+    ("Help", "no command `Help`; `help` lists what there is"),
+    ("ps\"", "a quote has no end"),
+    (
+        "help nosuch",
+        "no command `nosuch`; `help` lists what there is",
+    ),
+    (
+        "help run kill",
+        "help: `kill` is too much; usage: help [COMMAND]",
+    ),
+    ("profile 0", "profile: window `0`: 1 to 2000 milliseconds"),
+    ("profile 1s", "profile: window `1s`: 1 to 2000 milliseconds"),
+    (
+        "profile 100 spin",
+        "profile: process `spin`: a pid from 1 to 4294967295, or all",
+    ),
+    ("profile 100 all many", "profile: chains `many`: 1 to 512"),
+    (
+        "profile depth",
+        "profile: depth: a number is missing, 1 to 48 frames",
+    ),
+    (
+        "profile source cpu",
+        "profile: source `cpu`: pmu, timer or tick",
+    ),
+    (
+        "profile --verbose",
+        "profile: option `--verbose`: there is only -v",
+    ),
+    (
+        "profile -v -v",
+        "profile: `-v` is given twice: once is enough",
+    ),
+    (
+        "profile 1 all 2 3",
+        "profile: too many arguments from `3` on; see `help profile`",
+    ),
+    ("ps aux", "ps: `aux` is too much; usage: ps"),
+    (
+        "run",
+        "run: a program's name is missing; there are: chain, spin",
+    ),
+    (
+        "run &",
+        "run: a program's name is missing; there are: chain, spin",
+    ),
+    (
+        "run Spin",
+        "run: `Spin`: no such program; there are: chain, spin",
+    ),
+    ("demo start", "demo: `start`: it is `stop`, or nothing"),
+    ("demo stop", "demo: it does not run; `demo` starts it"),
+    ("demo stop 7", "demo: `7` is too much; usage: demo [stop]"),
+    ("kill", "kill: a pid is missing; usage: kill PID"),
+    ("kill spin", "kill: `spin`: not a pid that `ps` shows"),
+    ("kill -9 7", "kill: `-9`: not a pid that `ps` shows"),
+    ("kill 7 8", "kill: `8` is too much; usage: kill PID"),
+    ("kill 99", "kill: pid 99: no such process"),
+    ("mem free", "mem: `free` is too much; usage: mem"),
+    ("uptime -p", "uptime: `-p` is too much; usage: uptime"),
+    ("dmesg 0", "dmesg: lines `0`: 1 to 4095"),
+    ("dmesg -n 5", "dmesg: lines `-n`: 1 to 4095"),
+    (
+        "dmesg 5 cpu x",
+        "dmesg: `x` is too much; usage: dmesg [n] [filter]",
+    ),
+    ("version -a", "version: `-a` is too much; usage: version"),
+    (
+        "poweroff now",
+        "poweroff: `now` is too much; usage: poweroff",
+    ),
+    ("clear all", "clear: `all` is too much; usage: clear"),
+    (
+        "repeat",
+        "repeat: a number is missing; usage: repeat N COMMAND",
+    ),
+    ("repeat ps", "repeat: rounds `ps`: 1 to 1000000"),
+    ("repeat 0 ps", "repeat: rounds `0`: 1 to 1000000"),
+    ("repeat +3 ps", "repeat: rounds `+3`: 1 to 1000000"),
+    (
+        "repeat 1000001 ps",
+        "repeat: rounds `1000001`: 1 to 1000000",
+    ),
+    (
+        "repeat 3",
+        "repeat: a command is missing; usage: repeat N COMMAND",
+    ),
+    (
+        "repeat 3 sp",
+        "repeat: no command `sp`; `help` lists what there is",
+    ),
+    (
+        "repeat 3 repeat 3 ps",
+        "repeat: `repeat` can stand before a command once",
+    ),
+    ("repeat 3 ps aux", "ps: `aux` is too much; usage: ps"),
+    ("time", "time: a command is missing; usage: time COMMAND"),
+    ("time 3", "time: no command `3`; `help` lists what there is"),
+    (
+        "time time ps",
+        "time: `time` can stand before a command once",
+    ),
+    ("time kill", "kill: a pid is missing; usage: kill PID"),
+    (
+        "time run spin &",
+        "run: no & with `time`: it would not wait for the end of the program",
+    ),
+    ("more", "more: a command is missing; usage: more COMMAND"),
+    (
+        "more mor",
+        "more: no command `mor`; `help` lists what there is",
+    ),
+    (
+        "more repeat 2 more ps",
+        "repeat: `more` can stand before a command once",
+    ),
+    (
+        "more run spin &",
+        "run: no & with `more`: it would not wait for the end of the program",
+    ),
+    (
+        "more time repeat",
+        "repeat: a number is missing; usage: repeat N COMMAND",
+    ),
+    (
+        "time more",
+        "more: a command is missing; usage: more COMMAND",
+    ),
+];
+
+#[test]
+fn what_is_mistyped_is_named_in_one_line_that_says_what_is_allowed() {
+    for (line, says) in TABLE {
+        let mut bench = Bench::default();
+        bench.system.programs = vec!["chain", "spin"];
+        assert_eq!(bench.run(line), format!("{says}\n"), "{line}");
+        assert!(says.len() <= 80, "{line}");
+        assert!(bench.system.spawned.is_empty() && bench.system.killed.is_empty());
+    }
+}
+
+#[test]
+fn every_command_that_can_be_mistyped_is() {
+    // Whatever `echo` is given is right.
+    for command in COMMANDS.iter().filter(|command| command.name != "echo") {
+        let mistyped = format!("{}: ", command.name);
+        let said = TABLE.iter().any(|(_, says)| says.starts_with(&mistyped));
+        assert!(said, "{} is not in the table", command.name);
+    }
+}
