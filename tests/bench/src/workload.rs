@@ -41,6 +41,8 @@ pub const SAMPLES: usize = CPUS * RING_RECORDS;
 pub const CHAINS: u64 = 1000;
 /// Frames of each.
 const FRAMES: usize = 8;
+/// Bytes of an instruction: about what a compiler's have.
+const INSTRUCTION_BYTES: u64 = 4;
 /// The client's, where there are any.
 const CLIENT_FRAMES: usize = 3;
 /// The kernel's, in the samples that are in the kernel.
@@ -241,10 +243,11 @@ const fn chain_of(number: u64) -> u64 {
     if one < other { one } else { other }
 }
 
-/// An address in a function of a program, behind the code that builds its frame.
-const fn address(program: &Program, function: u64, offset: u64) -> u64 {
+/// The address of an instruction of a function, behind those that build its frame.
+const fn address(program: &Program, function: u64, instruction: u64) -> u64 {
     let function = function % program.functions as u64;
-    let offset = PROLOGUE_BYTES + offset % (FUNCTION_BYTES - PROLOGUE_BYTES);
+    let instructions = (FUNCTION_BYTES - PROLOGUE_BYTES) / INSTRUCTION_BYTES;
+    let offset = PROLOGUE_BYTES + instruction % instructions * INSTRUCTION_BYTES;
     program.base + function * FUNCTION_BYTES + offset
 }
 

@@ -11,7 +11,7 @@ use ipc::abi::profile::{DOMAINS_ALL, EVENT_CYCLES, EventSpec, Phase, SourceReque
 use ipc::abi::startup::names;
 use sample_ring::{Geometry, Reader, Sample};
 use sysroot::syscall::rdtsc;
-use sysroot::{Mapping, record, syscall, time};
+use sysroot::{Mapping, record, syscall, thread, time};
 
 use super::counter::turn;
 use super::failure::{Failure, ensure, given, kernel};
@@ -73,7 +73,9 @@ fn gaps(count: usize) -> Vec<u64> {
     gaps
 }
 
-/// Ticks that take samples `depth` frames deeper than this function, and how many frames each of those has.
+/// Ticks that take samples of a thread at the bottom of `depth` more calls than it needs, and how many frames each has.
+///
+/// The thread is new, so that its frames are at the end of its stack: all in one page, however deep this function is.
 fn sample(profiler: Handle, rings: &Mapping, depth: usize) -> Result<(Rounds, usize), Failure> {
     let mut reader = Reader::open(rings.words(), Geometry::KERNEL)
         .map_err(|_| Failure::NotDone("the rings are read"))?;
@@ -85,7 +87,8 @@ fn sample(profiler: Handle, rings: &Mapping, depth: usize) -> Result<(Rounds, us
     };
     record::profiler_start(profiler, SourceRequest::Tick, &[cycles])
         .map_err(kernel("profiler_start"))?;
-    let mut gaps = descend(depth);
+    let thread = thread::spawn(move || descend(depth)).map_err(kernel("thread_create"))?;
+    let mut gaps = thread.join().map_err(kernel("wait"))?;
     syscall::profiler_stop(profiler).map_err(kernel("profiler_stop"))?;
     let deadline = time::after(DISARMED);
     let status = || record::profiler_status(profiler).map_err(kernel("profiler_status"));
@@ -97,21 +100,25 @@ fn sample(profiler: Handle, rings: &Mapping, depth: usize) -> Result<(Rounds, us
     let records = reader
         .drain()
         .map_err(|_| Failure::NotDone("the ring is read"))?;
-    let samples: Vec<Sample> = records.flatten().collect();
-    ensure(samples.len() >= gaps.len(), "each tick took a sample")?;
-    let frames = frames(&samples[0]);
-    let same = samples[..gaps.len()]
-        .iter()
-        .all(|sample| self::frames(sample) == frames);
-    ensure(same, "all samples have as many frames")?;
-    Ok((Rounds::new(gaps), frames))
+    let frames: Vec<usize> = records.flatten().map(|sample| whole(&sample)).collect();
+    let all = frames.get(..gaps.len()).unwrap_or_default();
+    match all.first() {
+        Some(&first) if all.iter().all(|&frames| frames == first) => {
+            let rounds = Rounds::new(gaps);
+            Ok((rounds, first))
+        }
+        _ => Err(Failure::NotDone(
+            "each tick took a sample of as many frames",
+        )),
+    }
 }
 
-/// Frames of a sample whose walk went to the end.
-fn frames(sample: &Sample) -> usize {
-    let whole = sample.header().flags & (flags::TRUNCATED | flags::CUT) == 0;
-    let frames = sample.parts().map(|part| part.frames.len()).sum();
-    if whole { frames } else { 0 }
+/// Frames of a sample whose walk went to the end; none of another.
+fn whole(sample: &Sample) -> usize {
+    if sample.header().flags & (flags::TRUNCATED | flags::CUT) != 0 {
+        return 0;
+    }
+    sample.parts().map(|part| part.frames.len()).sum()
 }
 
 /// Waits for ticks at the bottom of a chain of calls.
