@@ -8,6 +8,7 @@ mod figure;
 pub mod guest;
 
 use std::fs;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
@@ -41,20 +42,52 @@ pub fn run(workspace: &Workspace, check: bool) -> Result<ExitCode> {
     budgets.match_names(&figures)?;
 
     print!("{}", figure::table(&figures, &budgets));
+    println!("what each includes and checks: docs/benchmarks.md");
     let file = workspace.target.join("bench.json");
     fs::write(&file, figure::json(&figures, &budgets)?)
         .with_context(|| file.display().to_string())?;
     if !check {
         return Ok(ExitCode::SUCCESS);
     }
-    let above = budgets.above(&figures);
-    for line in &above {
-        println!("{line}");
+    Ok(verdict(&mut io::stdout().lock(), &budgets.above(&figures))?)
+}
+
+/// Prints what is above its budget; the status is a failure if anything is.
+fn verdict(out: &mut impl Write, above: &[String]) -> io::Result<ExitCode> {
+    if above.is_empty() {
+        writeln!(out, "every figure is within its budget")?;
+        return Ok(ExitCode::SUCCESS);
     }
-    Ok(if above.is_empty() {
-        println!("every figure is within its budget");
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    for line in above {
+        writeln!(out, "{line}")?;
+    }
+    Ok(ExitCode::FAILURE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_committed_budgets_are_those_of_the_figures() {
+        let workspace = Workspace::find().unwrap();
+        let budgets = Budgets::read(&workspace).unwrap();
+        let guest = bench::figure::Figure::ALL;
+        let mut figures: Vec<_> = guest
+            .map(|figure| Figure::once(figure.name(), figure.what(), 1))
+            .into();
+        figures.extend(BOOTS.map(|(_, name, what)| Figure::once(name, what, 1)));
+        budgets.match_names(&figures).unwrap();
+    }
+
+    #[test]
+    fn a_figure_above_its_budget_is_a_failure() {
+        let mut out = Vec::new();
+        assert_eq!(verdict(&mut out, &[]).unwrap(), ExitCode::SUCCESS);
+        assert_eq!(out, b"every figure is within its budget\n");
+        out.clear();
+        let above = ["one".into(), "two".into()];
+        assert_eq!(verdict(&mut out, &above).unwrap(), ExitCode::FAILURE);
+        assert_eq!(out, b"one\ntwo\n");
+    }
 }
