@@ -17,7 +17,8 @@ use crate::OwnedHandle;
 /// Bytes that a call may read or write at the start of the buffer.
 pub const RECORD_MAX: usize = HANDLES_OFFSET;
 
-fn address() -> *mut u8 {
+/// Where the page is.
+pub fn address() -> *mut u8 {
     let address: u64;
     // SAFETY: FS base points at the control block of this thread from its first instruction on (`ipc::abi::startup`,
     // `thread`), and nothing changes the block.

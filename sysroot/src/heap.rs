@@ -1,7 +1,9 @@
 //! The heap: it begins empty at the address that the startup page names, and grows at its end from the program's quota.
 //!
-//! Memory that was given back stays with the heap. An allocation that the quota does not cover fails as Rust has it: a panic
-//! with the size, unless the caller used a `try_` method.
+//! It grows by a part of what it has, because each growth is a mapping, of which a process has few; if the quota does not cover
+//! that, by what is needed. Memory that was freed is used again by the program, and stays with it until it ends. Threads
+//! share the heap, which is behind one lock. An allocation that the quota does not cover fails as Rust has it: a panic with the
+//! size, unless the caller used a `try_` method.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::ptr::NonNull;
@@ -13,6 +15,8 @@ use crate::{Mutex, OwnedHandle, startup, syscall};
 
 /// Least pages to grow by.
 const STEP_PAGES: u64 = 8;
+/// The heap grows by at least one part in so many. From nothing to all the memory that a program can be given, 1 GiB, that is 30 mappings.
+const GROWTH: u64 = 2;
 
 #[global_allocator]
 static HEAP: GlobalHeap = GlobalHeap(Mutex::new(Heap {
@@ -36,7 +40,8 @@ impl Heap {
         // Twice the alignment and a header's worth more than asked, so that the new end holds it wherever it begins.
         let bytes = layout.size().checked_add(2 * layout.align().max(32))?;
         let pages = (bytes as u64).div_ceil(PAGE_SIZE);
-        self.grow(pages.max(STEP_PAGES))
+        let more = self.bytes / PAGE_SIZE / GROWTH;
+        self.grow(pages.max(STEP_PAGES).max(more))
             .or_else(|_| self.grow(pages))
             .ok()?;
         self.blocks.allocate_first_fit(layout).ok()
@@ -44,10 +49,10 @@ impl Heap {
 
     fn grow(&mut self, pages: u64) -> Result<(), Error> {
         let page = startup::page();
-        let bytes = pages * PAGE_SIZE;
-        if bytes > page.heap_bytes - self.bytes {
-            return Err(Error::LimitReached);
-        }
+        let bytes = pages
+            .checked_mul(PAGE_SIZE)
+            .filter(|&bytes| bytes <= page.heap_bytes - self.bytes)
+            .ok_or(Error::LimitReached)?;
         let address = page.heap_base + self.bytes;
         let memory = OwnedHandle::new(syscall::memory_create(Handle::NONE, pages, 0)?);
         let rights = Rights::READ | Rights::WRITE;

@@ -4,14 +4,20 @@
 //! page ([`startup`]); a server receives calls through a [`Port`], a client makes them through a [`Connection`].
 //!
 //! Unsafe code is confined to the modules that own an invariant: [`syscall`] (the instruction), `buffer` (the thread's IPC
-//! page), `heap`, [`mapping`] (address space), [`thread`] (stacks), [`entry`] and [`startup`] (what the loader
+//! page), `heap`, [`mapping`] (address space), [`thread`] (stacks), `lock` and [`sync`] (who may reach a value), `park` (the thread's own words), [`entry`] and [`startup`] (what the loader
 //! left), [`process`] (other address spaces), `panic` (the breakpoint). The rest is safe code over them. On the host only the pure parts exist, for their tests.
-#![cfg_attr(not(test), no_std)]
+#![cfg_attr(not(any(test, loom)), no_std)]
 
 extern crate alloc;
 
 pub mod clock;
+#[cfg(any(target_os = "none", test))]
+mod lock;
+#[cfg(any(target_os = "none", test))]
+mod park;
 pub mod ranges;
+#[cfg(any(target_os = "none", all(test, not(loom))))]
+pub mod sync;
 
 #[cfg(target_os = "none")]
 mod buffer;
@@ -40,8 +46,6 @@ pub mod record;
 #[cfg(target_os = "none")]
 pub mod startup;
 #[cfg(target_os = "none")]
-pub mod sync;
-#[cfg(target_os = "none")]
 pub mod syscall;
 #[cfg(target_os = "none")]
 pub mod thread;
@@ -55,5 +59,5 @@ pub use {
     handle::OwnedHandle,
     mapping::Mapping,
     port::{Event, Port},
-    sync::{Mutex, Once},
+    sync::Mutex,
 };

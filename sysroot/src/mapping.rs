@@ -7,12 +7,13 @@ use ipc::abi::startup::names;
 use ipc::abi::{Error, Handle, Rights};
 
 use crate::ranges::Ranges;
-use crate::{Mutex, Once, OwnedHandle, startup, syscall};
+use crate::sync::{Mutex, OnceLock};
+use crate::{OwnedHandle, startup, syscall};
 
-static ROOM: Once<Mutex<Ranges>> = Once::new();
+static ROOM: OnceLock<Mutex<Ranges>> = OnceLock::new();
 
 fn room() -> &'static Mutex<Ranges> {
-    ROOM.call_once(|| {
+    ROOM.get_or_init(|| {
         let page = startup::page();
         Mutex::new(Ranges::new(page.heap_base + page.heap_bytes..USER_END))
     })
@@ -150,9 +151,9 @@ impl Drop for Mapping {
 /// # Errors
 /// `NotFound` if it was not given; else see the calls `memory_info` and `map`.
 pub fn bootfs() -> Result<&'static [u8], Error> {
-    static BOOTFS: Once<Result<(u64, usize), Error>> = Once::new();
+    static BOOTFS: OnceLock<Result<(u64, usize), Error>> = OnceLock::new();
     let &(address, len) = BOOTFS
-        .call_once(|| {
+        .get_or_init(|| {
             let memory = startup::handle(names::BOOTFS).ok_or(Error::NotFound)?;
             let mapping = core::mem::ManuallyDrop::new(Mapping::whole(memory)?);
             Ok((mapping.address, mapping.len()))

@@ -16,6 +16,7 @@ mod panic;
 mod profile;
 pub mod refusals;
 mod report;
+mod runtime;
 mod screen;
 pub mod session;
 mod shell;
@@ -49,6 +50,7 @@ pub fn run(context: &Context<'_>) -> Result<Report> {
     cases.extend(truth::cases(context));
     cases.extend(demo::cases(context));
     cases.extend(bench::cases(context));
+    cases.extend(runtime::cases(context));
     cases.extend(gdb::cases(context));
     cases.extend(soak::short_cases(context));
     let mut report = run_cases(context, JOBS, &cases);

@@ -35,6 +35,7 @@ pub fn loom(context: &Context<'_>) -> Result<Report> {
     let mut cargo = context.workspace.cargo("test");
     cargo.args(["--release", "--lib"]);
     cargo.args(["--package", "sample-ring", "--package", "kcore"]);
+    cargo.args(["--package", "sysroot"]);
     cargo.env("RUSTFLAGS", "--cfg loom");
     cargo.env("CARGO_TARGET_DIR", context.workspace.target.join("loom"));
     run(context, cargo, |test| test.contains("races::"))

@@ -1,0 +1,228 @@
+//! A lock without data: one word, which says whether it is held and who waits for it.
+//!
+//! The word is the address of the newest of those that wait, each of which names the next older one, and its lowest bit says that
+//! the lock is held. They are on the stacks of the threads that wait, so nothing is allocated, and the heap's own lock is one
+//! of these. A thread adds itself in front by an exchange; only who holds the lock takes one out, at the end.
+//!
+//! Who releases the lock wakes the oldest waiter, which then tries again: the lock is not handed over. So a thread that comes
+//! just then may be faster, and a lock that is taken often is not passed on with a switch of threads each time.
+
+use core::ptr;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+#[cfg(not(loom))]
+use core::sync::atomic::AtomicPtr;
+#[cfg(loom)]
+use loom::sync::atomic::AtomicPtr;
+
+use crate::park::{self, Reason, Waiter};
+
+/// Set in the word while the lock is held.
+const HELD: usize = 1;
+
+/// A thread that waits, on its own stack.
+struct Node {
+    waiter: Waiter,
+    /// Who waits longer. Its own thread's to write until the node is in the list, then the holder's.
+    older: AtomicPtr<Node>,
+}
+
+/// The lock.
+#[derive(Debug)]
+pub struct RawLock(AtomicPtr<Node>);
+
+fn is_held(word: *mut Node) -> bool {
+    word.addr() & HELD != 0
+}
+
+fn held(word: *mut Node) -> *mut Node {
+    word.map_addr(|address| address | HELD)
+}
+
+fn free(word: *mut Node) -> *mut Node {
+    word.map_addr(|address| address & !HELD)
+}
+
+impl RawLock {
+    /// A lock that nobody holds.
+    #[cfg(not(loom))]
+    pub const fn new() -> Self {
+        Self(AtomicPtr::new(ptr::null_mut()))
+    }
+    #[cfg(loom)]
+    pub fn new() -> Self {
+        Self(AtomicPtr::new(ptr::null_mut()))
+    }
+
+    /// Takes the lock if nobody holds it; whether it did.
+    pub fn try_lock(&self) -> bool {
+        let mut word = self.0.load(Relaxed);
+        while !is_held(word) {
+            match self
+                .0
+                .compare_exchange_weak(word, held(word), Acquire, Relaxed)
+            {
+                Ok(_) => return true,
+                Err(now) => word = now,
+            }
+        }
+        false
+    }
+
+    /// Takes the lock, and waits for it if another thread holds it.
+    pub fn lock(&self) {
+        while !self.try_lock() {
+            self.wait();
+        }
+    }
+
+    /// Waits until woken by who released the lock. Returns at once if nobody holds it any more.
+    #[cold]
+    fn wait(&self) {
+        let node = Node {
+            waiter: Waiter::current(),
+            older: AtomicPtr::new(ptr::null_mut()),
+        };
+        let mut word = self.0.load(Relaxed);
+        while is_held(word) {
+            node.older.store(free(word), Relaxed);
+            let waited_for = held(ptr::from_ref(&node).cast_mut());
+            match self
+                .0
+                .compare_exchange_weak(word, waited_for, Release, Relaxed)
+            {
+                // The node stays here until it was taken out of the list, which is before the wake.
+                Ok(_) => return park::wait(Reason::Lock),
+                Err(now) => word = now,
+            }
+        }
+    }
+
+    /// Releases the lock, and wakes who has waited for it longest.
+    ///
+    /// # Safety
+    /// The caller holds the lock.
+    pub unsafe fn unlock(&self) {
+        let only_held = held(ptr::null_mut());
+        if self
+            .0
+            .compare_exchange(only_held, ptr::null_mut(), Release, Relaxed)
+            .is_ok()
+        {
+            return;
+        }
+        // SAFETY: the caller holds the lock, and the word is more than `HELD`, so somebody waits.
+        let oldest = unsafe { self.take_oldest() };
+        let mut word = self.0.load(Relaxed);
+        while let Err(now) = self
+            .0
+            .compare_exchange_weak(word, free(word), Release, Relaxed)
+        {
+            word = now;
+        }
+        oldest.wake(Reason::Lock);
+    }
+
+    /// Takes the oldest waiter out of the list.
+    ///
+    /// # Safety
+    /// The caller holds the lock, and somebody waits.
+    unsafe fn take_oldest(&self) -> Waiter {
+        loop {
+            // Every node was published by an exchange of this word, so this load makes all of them visible.
+            let word = self.0.load(Acquire);
+            let newest = free(word);
+            let (mut newer, mut oldest) = (ptr::null_mut(), newest);
+            loop {
+                // SAFETY: a node in the list lives until its thread is woken, which is after the holder took it out; and the
+                // holder is here.
+                let older = unsafe { &*oldest }.older.load(Relaxed);
+                if older.is_null() {
+                    break;
+                }
+                (newer, oldest) = (oldest, older);
+            }
+            // SAFETY: as above; it is null if the oldest is the newest.
+            let taken = match unsafe { newer.as_ref() } {
+                Some(newer) => {
+                    newer.older.store(ptr::null_mut(), Relaxed);
+                    true
+                }
+                // Fails if a newer one came meanwhile.
+                None => self
+                    .0
+                    .compare_exchange(word, held(ptr::null_mut()), AcqRel, Relaxed)
+                    .is_ok(),
+            };
+            if taken {
+                // SAFETY: as above; its thread is not woken yet.
+                return unsafe { &*oldest }.waiter.taken();
+            }
+        }
+    }
+}
+
+#[cfg(all(test, loom))]
+mod races {
+    //! The lock under every interleaving. Run with `RUSTFLAGS="--cfg loom" cargo test --release -p sysroot --lib races`.
+
+    use super::RawLock;
+    use loom::cell::UnsafeCell;
+    use loom::model::Builder;
+    use loom::sync::Arc;
+    use loom::thread;
+
+    /// Loom sees an access to the count that is not ordered by the lock, and a thread that is never woken.
+    struct Counter {
+        lock: RawLock,
+        count: UnsafeCell<u32>,
+    }
+
+    impl Counter {
+        fn add(&self) {
+            self.lock.lock();
+            // SAFETY: the lock is held.
+            self.count.with_mut(|count| unsafe { *count += 1 });
+            // SAFETY: it was locked above.
+            unsafe { self.lock.unlock() }
+        }
+    }
+
+    /// Interleavings with at most three switches away from a thread that could go on: all that a lost wake needs.
+    const PREEMPTIONS: usize = 3;
+
+    fn counted(threads: usize, rounds: u32) {
+        let mut model = Builder::new();
+        model.preemption_bound = Some(PREEMPTIONS);
+        model.check(move || {
+            let counter = Arc::new(Counter {
+                lock: RawLock::new(),
+                count: UnsafeCell::new(0),
+            });
+            let others: Vec<_> = (1..threads)
+                .map(|_| {
+                    let counter = Arc::clone(&counter);
+                    thread::spawn(move || (0..rounds).for_each(|_| counter.add()))
+                })
+                .collect();
+            (0..rounds).for_each(|_| counter.add());
+            for other in others {
+                other.join().unwrap();
+            }
+            // SAFETY: the other threads have ended.
+            let count = counter.count.with(|count| unsafe { *count });
+            assert_eq!(count, threads as u32 * rounds);
+            assert!(counter.lock.try_lock(), "it is still held");
+        });
+    }
+
+    #[test]
+    fn two_threads_take_turns() {
+        counted(2, 2);
+    }
+
+    #[test]
+    fn three_threads_wait_for_each_other() {
+        counted(3, 1);
+    }
+}
