@@ -210,15 +210,20 @@ proptest! {
     }
 }
 
-#[test]
-fn each_way_to_be_no_profile_is_told_apart() {
+/// The bytes of a profile of one sample.
+fn one_sample() -> Vec<u8> {
     let case = Case {
         names: vec!["a".into(); 8],
         records: vec![Record::new(1, &[BASE])],
         depth: 8,
         capacity: 3,
     };
-    let bytes = encode(&folded(&case));
+    encode(&folded(&case))
+}
+
+#[test]
+fn each_way_to_be_no_profile_is_told_apart() {
+    let bytes = one_sample();
     let with = |change: &dyn Fn(&mut Vec<u8>)| {
         let mut changed = bytes.clone();
         change(&mut changed);
@@ -236,13 +241,7 @@ fn each_way_to_be_no_profile_is_told_apart() {
 
 #[test]
 fn the_first_bytes_of_the_layout_are_pinned() {
-    let case = Case {
-        names: vec!["a".into(); 8],
-        records: vec![Record::new(1, &[BASE])],
-        depth: 8,
-        capacity: 3,
-    };
-    let bytes = encode(&folded(&case));
+    let bytes = one_sample();
     assert_eq!(
         bytes[..26],
         *b"SondePrf\x02\0\0\0\x64\0\0\0\x32\0\0\0\x01\x08\x01\0\0\0"

@@ -70,16 +70,8 @@ impl Machine {
     #[must_use]
     pub fn command(&self, image: &Image) -> Command {
         let options = &self.options;
-        let mut qemu = qemu();
-        qemu.args([
-            "-machine",
-            "pc",
-            "-nodefaults",
-            "-no-user-config",
-            "-display",
-            "none",
-            "-no-reboot",
-        ]);
+        let mut qemu = bare();
+        qemu.arg("-no-reboot");
         qemu.args(["-accel", accel(options), "-cpu", &options.cpu]);
         qemu.arg("-smp").arg(options.smp.to_string());
         qemu.arg("-m").arg(format!("{}M", options.mem));
@@ -132,8 +124,16 @@ const fn accel(options: &BootOptions) -> &'static str {
     }
 }
 
+/// QEMU with a machine that has only what is named behind this.
+pub fn bare() -> Command {
+    let mut qemu = qemu();
+    qemu.args(["-machine", "pc", "-nodefaults", "-no-user-config"]);
+    qemu.args(["-display", "none"]);
+    qemu
+}
+
 /// QEMU, by the name that the environment gives it, in the directory that `run.sh` was called from.
-pub fn qemu() -> Command {
+fn qemu() -> Command {
     let name = env::var_os("QEMU").filter(|name| !name.is_empty());
     let mut qemu = Command::new(name.unwrap_or_else(|| "qemu-system-x86_64".into()));
     if let Some(directory) = env::var_os("SONDE_INVOKED_FROM") {

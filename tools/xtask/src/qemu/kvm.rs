@@ -8,7 +8,7 @@ use std::process::Stdio;
 
 use crate::cli::{Accel, BootOptions};
 
-use super::command::qemu;
+use super::command::bare;
 
 /// Falls back to TCG, with a message, if KVM was asked for and does not work.
 pub fn choose(options: &mut BootOptions) {
@@ -20,15 +20,7 @@ pub fn choose(options: &mut BootOptions) {
 
 /// Whether a stopped machine with this CPU model can be made and ended.
 fn works(cpu: &str) -> bool {
-    let mut qemu = qemu();
-    qemu.args([
-        "-machine",
-        "pc",
-        "-nodefaults",
-        "-no-user-config",
-        "-display",
-        "none",
-    ]);
+    let mut qemu = bare();
     qemu.args(["-accel", "kvm", "-cpu", cpu, "-S", "-monitor", "stdio"]);
     qemu.stdin(Stdio::piped())
         .stdout(Stdio::null())

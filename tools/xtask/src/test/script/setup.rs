@@ -179,13 +179,18 @@ fn refused(workspace: &Workspace) -> Verdict {
     Ok(())
 }
 
+/// Runs a set-up that must end with status 1; returns what it says.
+fn setup_fails(workspace: &Workspace, tools: &Toolbox) -> Result<String> {
+    let result = output(&mut setup(workspace, tools)?, b"")?;
+    expect_status(&result, 1)?;
+    Ok(String::from_utf8_lossy(&result.stderr).into_owned())
+}
+
 fn no_manager(workspace: &Workspace) -> Verdict {
     let tools = Toolbox::new(workspace, "no-manager")?;
     tools.link(BASICS)?;
     tools.pretend("id", "echo 0")?;
-    let result = output(&mut setup(workspace, &tools)?, b"")?;
-    expect_status(&result, 1)?;
-    let stderr = String::from_utf8_lossy(&result.stderr);
+    let stderr = setup_fails(workspace, &tools)?;
     ensure!(
         stderr.contains("QEMU") && stderr.contains("qemu-system-x86"),
         "{stderr}"
@@ -230,18 +235,14 @@ fn old_lists(workspace: &Workspace) -> Verdict {
 fn too_old(workspace: &Workspace) -> Verdict {
     for offered in [OLD, "1:1.85.0-1", "'(none)'"] {
         let tools = lacking(workspace, "too-old", offered, offered)?;
-        let result = output(&mut setup(workspace, &tools)?, b"")?;
-        expect_status(&result, 1)?;
-        let stderr = String::from_utf8_lossy(&result.stderr);
+        let stderr = setup_fails(workspace, &tools)?;
         let says = format!("rustc-web is {}, and 1.95", offered.trim_matches('\''));
         ensure!(stderr.contains(&says), "{stderr}");
         ensure!(log(&tools) == "-qq update\n", "{}", log(&tools));
 
         // Who may not install is told before, and what was installed in vain is not asked for again without a word.
         tools.pretend("id", "echo 1000")?;
-        let result = output(&mut setup(workspace, &tools)?, b"")?;
-        expect_status(&result, 1)?;
-        let stderr = String::from_utf8_lossy(&result.stderr);
+        let stderr = setup_fails(workspace, &tools)?;
         let command = "sudo apt-get update && sudo apt-get install --no-install-recommends rustc-web rust-web-src\n";
         ensure!(stderr.ends_with(command), "{stderr}");
         ensure!(stderr.contains("must be 1.95 or newer"), "{stderr}");
@@ -286,9 +287,7 @@ fn not_rustups(workspace: &Workspace) -> Verdict {
     // Another compiler than rustup's is first in PATH.
     fs::remove_file(tools.file("own/bin/rustc"))?;
     tools.pretend("id", "echo 1000")?;
-    let result = output(&mut setup(workspace, &tools)?, b"")?;
-    expect_status(&result, 1)?;
-    let stderr = String::from_utf8_lossy(&result.stderr);
+    let stderr = setup_fails(workspace, &tools)?;
     let rustc = tools.file("rustc");
     let says = format!("for {}, which is not rustup's.", rustc.display());
     ensure!(stderr.contains(&says), "{stderr}");
@@ -310,9 +309,7 @@ fn no_rust(workspace: &Workspace) -> Verdict {
         .filter(|tool| !tool.starts_with("rust"))
         .collect();
     tools.link(&without)?;
-    let result = output(&mut setup(workspace, &tools)?, b"")?;
-    expect_status(&result, 1)?;
-    let stderr = String::from_utf8_lossy(&result.stderr);
+    let stderr = setup_fails(workspace, &tools)?;
     ensure!(stderr.contains("Rust 1.95 or newer is needed"), "{stderr}");
 
     tools.pretend("rustc", "echo 'rustc 1.94.1 (abcdef 2026-01-01)'")?;
