@@ -1,5 +1,5 @@
-//! Laws about threads, queues, CPUs and time, which hold whenever no CPU is in the kernel. [`links`](super::links) and
-//! [`totals`](super::totals) hold the others.
+//! Laws about threads, queues, CPUs and deadlines, which hold whenever no CPU is in the kernel. [`links`](super::links),
+//! [`totals`](super::totals) and [`history`](super::history) hold the others.
 
 use super::Sim;
 use crate::base::addr::Nanos;
@@ -31,6 +31,7 @@ impl Sim {
         self.check_cpus();
         self.check_links();
         self.check_totals();
+        self.check_history();
     }
 
     pub(super) fn members(&self, queue: &PriorityQueue) -> Vec<ThreadId> {

@@ -7,6 +7,7 @@
 mod build;
 mod chaos;
 mod check;
+mod history;
 mod links;
 mod machine;
 mod program;

@@ -7,6 +7,9 @@ use super::run::{Entry, User};
 use crate::base::cpu::{Cpu, CpuId};
 use crate::handles::Grant;
 use ipc::abi::exit::ExitReason;
+use ipc::abi::info::InfoKind;
+use ipc::abi::inspect::{mapping_index, page_index};
+use ipc::abi::trace::TRACE_NEWEST;
 use ipc::abi::{Handle, NEVER, ObjectType, Rights, Syscall, Tag};
 
 /// One step: what is done, on which CPU, and numbers to make arguments of.
@@ -55,8 +58,10 @@ const CALLS: &[(Syscall, usize)] = &[
     (Syscall::port_read, 1),
     (Syscall::log_write, 1),
     (Syscall::log_read, 1),
-    (Syscall::system_info, 1),
+    (Syscall::system_info, 4),
     (Syscall::profiler_notify, 1),
+    (Syscall::trace_control, 1),
+    (Syscall::trace_read, 1),
 ];
 
 /// Calls that are made more often while the thread serves one.
@@ -310,6 +315,17 @@ impl Sim {
             ("cpu", _) => pick(&[u64::MAX, 0, 1, u64::MAX, 3], number),
             ("entry" | "stack" | "base", _) => super::build::CODE,
             ("line", _) => u64::from(number % 4),
+            ("kind", _) => u64::from(number) % (InfoKind::ALL.len() as u64 + 1),
+            ("index", _) => match number % 3 {
+                0 => u64::from(number % 200),
+                1 => mapping_index(u64::from(number % 17), u64::from(number / 17 % 3)),
+                _ => page_index(
+                    mapping_index(u64::from(number % 17), u64::from(number / 17 % 3)),
+                    u64::from(number / 51 % 3),
+                ),
+            },
+            ("on", _) => u64::from(number % 3),
+            ("position", Syscall::trace_read) if number.is_multiple_of(2) => TRACE_NEWEST,
             _ => u64::from(number % 64),
         }
     }

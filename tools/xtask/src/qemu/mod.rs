@@ -8,7 +8,7 @@ mod run;
 pub use command::{Machine, Network, Off, REMOTE_SHELL_PORT, Serial};
 pub use run::boot;
 
-pub use ipc::abi::layout::{EXIT_FAILURE as PANIC, EXIT_OFF as POWER_OFF};
+pub use ipc::abi::layout::{EXIT_FAILURE as PANIC, EXIT_OFF as POWER_OFF, EXIT_REBOOT as REBOOT};
 
 /// QEMU's exit status for a value written to the debug-exit port.
 #[must_use]

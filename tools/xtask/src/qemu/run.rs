@@ -18,7 +18,8 @@ use crate::cli::BootOptions;
 use crate::gdb;
 
 use super::{
-    Machine, Network, Off, PANIC, POWER_OFF, REMOTE_SHELL_PORT, Serial, debug_exit, fit, kvm,
+    Machine, Network, Off, PANIC, POWER_OFF, REBOOT, REMOTE_SHELL_PORT, Serial, debug_exit, fit,
+    kvm,
 };
 
 /// Status when the time given by `--timeout` is over.
@@ -32,7 +33,8 @@ enum Event {
     Signal(i32),
 }
 
-/// Boots, and waits for the end. Returns the status for the shell: 0 only after a power-off that the guest asked for.
+/// Boots, as often as the guest asks for a restart, and waits for the end. Returns the status for the shell: 0 only after a power-off
+/// that the guest asked for.
 ///
 /// # Errors
 /// If QEMU cannot be started.
@@ -58,18 +60,8 @@ pub fn boot(image: &Image, options: &BootOptions) -> Result<u8> {
     };
     // Before QEMU starts, so that no signal can end this process alone and leave QEMU behind.
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
-    let mut qemu = machine.command(image);
-    let child = qemu
-        .spawn()
-        .with_context(|| format!("cannot run {}", qemu.get_program().display()))?;
-    let pid = pid(&child)?;
-
     let (sender, events) = mpsc::channel();
     let ended = sender.clone();
-    thread::spawn(move || {
-        let mut child = child;
-        ended.send(Event::Ended(child.wait()))
-    });
     thread::spawn(move || {
         for signal in signals.forever() {
             if sender.send(Event::Signal(signal)).is_err() {
@@ -82,23 +74,44 @@ pub fn boot(image: &Image, options: &BootOptions) -> Result<u8> {
         .options
         .timeout
         .map(|seconds| Instant::now() + Duration::from_secs(seconds));
-    let event = match deadline {
-        None => events.recv().map_err(|_| RecvTimeoutError::Disconnected),
-        Some(deadline) => events.recv_timeout(deadline.saturating_duration_since(Instant::now())),
-    };
-    match event {
-        Ok(Event::Ended(status)) => Ok(report(status?)),
-        Ok(Event::Signal(signal)) => {
-            stop(pid, &events)?;
-            Ok(128u8.saturating_add(u8::try_from(signal)?))
-        }
-        Err(RecvTimeoutError::Timeout) => {
-            say("the time is over");
-            stop(pid, &events)?;
-            Ok(TIMED_OUT)
-        }
-        Err(RecvTimeoutError::Disconnected) => anyhow::bail!("nobody waits for QEMU any more"),
+    loop {
+        let pid = start(&machine, image, ended.clone())?;
+        let event = match deadline {
+            None => events.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(deadline) => {
+                events.recv_timeout(deadline.saturating_duration_since(Instant::now()))
+            }
+        };
+        return match event {
+            Ok(Event::Ended(status)) => match status? {
+                status if status.code() == Some(debug_exit(REBOOT)) => continue,
+                status => Ok(report(status)),
+            },
+            Ok(Event::Signal(signal)) => {
+                stop(pid, &events)?;
+                Ok(128u8.saturating_add(u8::try_from(signal)?))
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                say("the time is over");
+                stop(pid, &events)?;
+                Ok(TIMED_OUT)
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                anyhow::bail!("nobody waits for QEMU any more")
+            }
+        };
     }
+}
+
+/// Starts QEMU; its end is an event.
+fn start(machine: &Machine, image: &Image, ended: mpsc::Sender<Event>) -> Result<Pid> {
+    let mut qemu = machine.command(image);
+    let mut child = qemu
+        .spawn()
+        .with_context(|| format!("cannot run {}", qemu.get_program().display()))?;
+    let pid = pid(&child)?;
+    thread::spawn(move || ended.send(Event::Ended(child.wait())));
+    Ok(pid)
 }
 
 fn pid(child: &Child) -> Result<Pid> {

@@ -15,6 +15,9 @@ pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
     vec![
         Case::new("serial_alone_is_on_stdout", || serial(context)),
         Case::new("only_a_power_off_is_success", || statuses(context)),
+        Case::new("a_restart_boots_the_same_machine_again", || {
+            restart(context)
+        }),
         Case::new("options_reach_qemu", || options(context)),
         Case::new("memory_that_cannot_hold_the_image_is_refused", || {
             memory(context)
@@ -67,6 +70,37 @@ fn statuses(context: &Context<'_>) -> Verdict {
         ensure!(stderr.contains(says), "{qemu}: {stderr}");
     }
     Ok(())
+}
+
+/// QEMU that ends as after a restart is started again with the same arguments and streams, until it ends otherwise; the time that was
+/// given is for all of it.
+fn restart(context: &Context<'_>) -> Verdict {
+    let tools = Toolbox::new(context.workspace, "restart")?;
+    let (first, second) = (tools.file("first"), tools.file("second"));
+    let runs = format!(
+        "if [ -e {first} ]; then echo \"$@\" > {second}; echo again; exit 33; fi\n\
+         echo \"$@\" > {first}; echo once; exit 37",
+        first = first.display(),
+        second = second.display()
+    );
+    let arguments = ["--smp", "2", "--", "-x y"];
+    let result = output(&mut boot(context, &tools, &runs, &arguments)?, b"")?;
+    expect_status(&result, 0)?;
+    ensure!(
+        result.stdout == b"once\nagain\n",
+        "{:?}",
+        String::from_utf8_lossy(&result.stdout)
+    );
+    let (first, second) = (fs::read_to_string(first)?, fs::read_to_string(second)?);
+    ensure!(
+        first == second && first.ends_with(" -x y\n"),
+        "{first}{second}"
+    );
+    let result = output(
+        &mut boot(context, &tools, "exit 37", &["--timeout", "1"])?,
+        b"",
+    )?;
+    expect_status(&result, 124)
 }
 
 fn options(context: &Context<'_>) -> Verdict {
