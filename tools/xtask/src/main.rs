@@ -4,8 +4,6 @@
 mod bench;
 mod build;
 mod cli;
-#[cfg(test)]
-mod docs;
 mod gdb;
 mod qemu;
 mod soak;

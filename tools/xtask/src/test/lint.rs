@@ -1,4 +1,4 @@
-//! The suite `lint`: formatting and clippy, with every warning an error.
+//! The suite `lint`: what the docs say of the code, formatting, and clippy, with every warning an error.
 //!
 //! A toolchain of rustup's that has no formatter or no clippy fails the check, which says what to install. One of a
 //! distribution may have none to install: there the check is left out with a note. Clippy reads the bare target's core only
@@ -10,7 +10,7 @@ use anyhow::{Result, anyhow};
 
 use crate::build::{PROGRAM_PACKAGES, TEST_PACKAGES};
 
-use super::{Context, Outcome, Report, succeed};
+use super::{Context, Outcome, Report, docs, run_cases, succeed};
 
 /// Runs the checks asked for.
 ///
@@ -18,7 +18,7 @@ use super::{Context, Outcome, Report, succeed};
 /// If cargo cannot be run.
 pub fn run(context: &Context<'_>) -> Result<Report> {
     let workspace = context.workspace;
-    let mut report = Report::default();
+    let mut report = run_cases(context, 1, &docs::cases(&workspace.root));
 
     let mut format = workspace.cargo("fmt");
     format.args(["--all", "--check"]);

@@ -2,6 +2,7 @@
 
 mod cargo_tests;
 mod cases;
+mod docs;
 mod lint;
 mod script;
 
