@@ -10,6 +10,7 @@ use ipc::abi::startup::{IPC_BUFFER, STACK_BASE, STACK_GUARD, STARTUP_PAGE};
 use super::{Sources, rows};
 
 const LIMITS: &str = "docs/limits.md";
+const BOUNDS: &str = "docs/kernel.md";
 const LOCKS: &str = "microkernel/core/src/base/lock.rs";
 const LAYOUT: &str = "microkernel/src/arch/layout.rs";
 
@@ -33,23 +34,35 @@ fn amount(cell: &str) -> Option<u64> {
     Some(number * unit)
 }
 
-/// Each limit has the value of the constant that it is declared as.
+/// Each limit, and each bound of a loop, has the value of the constant that it is declared as.
 pub fn limits(sources: &Sources<'_>) -> Result<Vec<String>> {
-    let mut wrong = Vec::new();
-    for row in rows(&sources.read(LIMITS)?) {
+    let mut wrong = compared(sources, LIMITS)?;
+    wrong.extend(compared(sources, BOUNDS)?);
+    Ok(wrong)
+}
+
+/// The rows of a page's tables of constants that give another value than the constant has.
+fn compared(sources: &Sources<'_>, page: &str) -> Result<Vec<String>> {
+    let text = sources.read(page)?;
+    let rows: Vec<_> = rows(&text).collect();
+    let (mut wrong, mut is_of_constants) = (Vec::new(), false);
+    for (index, row) in rows.iter().enumerate() {
+        let is_rule = |row: &Vec<&str>| row.iter().all(|cell| *cell == "---");
+        if rows.get(index + 1).is_some_and(is_rule) {
+            is_of_constants = row.get(2) == Some(&"declared as");
+            continue;
+        }
         let [what, given, constant, ..] = row[..] else {
             continue;
         };
-        if matches!(constant, "declared as" | "---") {
+        if is_rule(row) || !is_of_constants {
             continue;
         }
         let code =
             declared(constant).and_then(|(name, file)| sources.constants().value(&file, &name));
         if code.is_none() || amount(given) != code {
             let code = code.map_or("not to be found".into(), |code| code.to_string());
-            wrong.push(format!(
-                "{LIMITS}: {what}: {given}, but {constant} is {code}"
-            ));
+            wrong.push(format!("{page}: {what}: {given}, but {constant} is {code}"));
         }
     }
     Ok(wrong)
