@@ -62,7 +62,7 @@ or Ctrl-C ends the command. Ctrl-S holds output without it, and any key goes on.
     facts: None,
     examples: &[
         ("more dmesg", "the kernel log"),
-        ("more help profile", "help that fills more than a screen"),
+        ("more profile 500 all 100", "a long report"),
     ],
     run: more,
 };

@@ -155,8 +155,14 @@ fn run(context: Context<'_>) -> fmt::Result {
         Err(error) => return context.fail(format_args!("{}: {error}", Quoted(program))),
     };
     if background {
-        context.jobs.add(pid, name.clone());
-        return writeln!(context.session, "started {pid} {name}");
+        let told = writeln!(context.session, "started {pid} {name}");
+        if told.is_ok() {
+            context.jobs.add(pid, name);
+        } else {
+            // Ctrl-C: nothing is left running of which nobody was told. If this fails it has ended by itself.
+            let _ = context.system.kill(pid);
+        }
+        return told;
     }
     foreground(context, pid)
 }

@@ -78,6 +78,16 @@ fn a_background_program_is_started_and_an_abnormal_end_told_once() {
 }
 
 #[test]
+fn ctrl_c_while_a_background_program_starts_ends_it() {
+    let mut bench = Bench::default();
+    bench.session.interrupt_after = Some(0);
+    assert_eq!(bench.run("run spin &"), "");
+    assert_eq!(bench.system.killed, [7]);
+    bench.session = Default::default();
+    assert_eq!(bench.prompt(), "");
+}
+
+#[test]
 fn an_end_that_init_has_forgotten_is_told_as_such() {
     let mut bench = Bench::default();
     bench.run("run spin &");
