@@ -100,7 +100,8 @@ class Sonde(gdb.Command):
 class Cpus(gdb.Command):
     """Which program each CPU has the address space of, and where the CPU is: sonde cpus
 
-A CPU is a thread to gdb: `thread 2` selects the second one. Names of functions are shown where their symbols are loaded.
+A CPU is a thread to gdb: `thread 2` selects the second one. Names of functions are shown where their symbols are loaded. Two that run
+the same program differ in CR3, so `break share_a if $cr3 == 0x44f000` stops in one of them.
 """
 
     def __init__(self):
@@ -124,7 +125,9 @@ A CPU is a thread to gdb: `thread 2` selects the second one. Names of functions 
         is_known = not is_user or program and os.path.realpath(program.symbol_file()) == Loaded.path
         if is_known and frame.name():
             place += " " + frame.name()
-        return "%-6s  %s, at %s" % ("user" if is_user else "kernel", program.line if program else "no program", place)
+        mode = "user" if is_user else "kernel"
+        root = int(gdb.parse_and_eval("$cr3"))
+        return "%-6s  %s, cr3 %#x, at %s" % (mode, program.line if program else "no program", root, place)
 
 
 class Symbols(gdb.Command):

@@ -64,7 +64,7 @@ fn is_there() -> bool {
     probe.output().is_ok_and(|output| output.stdout == b"1\n")
 }
 
-/// Runs gdb on a machine with these commands, and with one that names each part of the output; returns what it printed.
+/// Runs gdb on a machine with these commands; returns what it printed.
 fn run(port: u16, context: &Context<'_>, commands: &[&str]) -> Result<String> {
     let mut shell = Command::new("sh");
     let patience = PATIENCE.as_secs();
@@ -86,7 +86,7 @@ fn debug(context: &Context<'_>, options: BootOptions) -> Verdict {
     let port = gdb::free_port(0)?;
     let mut guest = Guest::wait_for_debugger(context.image()?, options, port)?;
     // It waits in the serial line until the shell reads.
-    guest.send(format!("run {LINE} &\n").as_bytes())?;
+    guest.send(format!("run {LINE} &\nrun {LINE} &\n").as_bytes())?;
     let said = run(
         port,
         context,
@@ -102,10 +102,21 @@ fn debug(context: &Context<'_>, options: BootOptions) -> Verdict {
             "sonde break shares _start",
             "continue",
             "sonde cpus",
+            "set $first = $cr3",
+            "continue",
+            "set $second = $cr3",
             "echo \\nprogram:\\n",
+            "delete",
             &format!("sonde break shares {}", PROGRAM.0),
             "continue",
             "backtrace",
+            "sonde cpus",
+            "echo \\nother:\\n",
+            "delete",
+            "hbreak share_b if $cr3 == $second",
+            "continue",
+            "print $cr3 == $second",
+            "print $first != $second",
             "sonde cpus",
         ],
     )?;
@@ -114,13 +125,16 @@ fn debug(context: &Context<'_>, options: BootOptions) -> Verdict {
         anyhow::bail!("not all commands ran:\n{said}");
     };
     let (kernel, rest) = rest.split_once("\nstart:\n").context(said.clone())?;
-    let (start, program) = rest.split_once("\nprogram:\n").context(said.clone())?;
+    let (start, rest) = rest.split_once("\nprogram:\n").context(said.clone())?;
+    let (program, other) = rest.split_once("\nother:\n").context(said.clone())?;
 
     has_line(early, |line| line.ends_with(" in _start32 ()"))?;
     has_frame(context, kernel, KERNEL)?;
     has_line(kernel, |line| line.ends_with(" in syscall_entry ()"))?;
     has_line(start, |line| {
-        line.starts_with('*') && line.contains(&format!(" user    {LINE}, at 0x400000 _start"))
+        line.starts_with('*')
+            && line.contains(&format!(" user    {LINE}, cr3 0x"))
+            && line.ends_with(", at 0x400000 _start")
     })?;
     has_frame(context, program, PROGRAM)?;
     has_line(program, |line| {
@@ -129,10 +143,17 @@ fn debug(context: &Context<'_>, options: BootOptions) -> Verdict {
     has_line(program, |line| {
         line.starts_with('*') && line.ends_with(" share_a")
     })?;
+    has_line(other, |line| line == "$1 = true")?;
+    has_line(other, |line| line == "$2 = true")?;
+    has_line(other, |line| {
+        line.starts_with('*') && line.ends_with(" share_b")
+    })?;
 
     // gdb has left; the machine goes on.
-    guest.wait_for("started ")?;
-    guest.prompt()?;
+    for _ in 0..2 {
+        guest.wait_for("started ")?;
+        guest.prompt()?;
+    }
     guest.send(b"poweroff\n")?;
     Ok(guest.expect_exit(debug_exit(POWER_OFF))?)
 }
