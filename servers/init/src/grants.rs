@@ -72,7 +72,7 @@ impl What<'_> {
                 .union(Rights::CALL)
                 .union(SHARE),
             Self::System(rights) => rights.union(Rights::DUPLICATE),
-            Self::Profiler => Rights::MANAGE,
+            Self::Profiler => Rights::MANAGE.union(Rights::DUPLICATE),
             Self::Bootfs => Rights::READ,
             Self::Notification => Rights::SIGNAL.union(Rights::WAIT).union(SHARE),
             Self::Interrupt { .. } => Rights::MANAGE,

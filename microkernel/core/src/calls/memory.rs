@@ -79,11 +79,15 @@ impl<H: Hardware> Kernel<H> {
         let memory = match caller.thread.filling() {
             Some(memory) => memory,
             None => {
-                let quota = self.process(slot).quota.load(Relaxed);
                 if contiguous > 1 || pages == 0 {
                     return Err(Error::BadArgument.into());
                 }
-                if pages > quota {
+                let payer = self.process(slot);
+                // Its quota has gone back to its parent: that is not what is wrong.
+                if payer.is_dead() {
+                    return Err(Error::PeerDied.into());
+                }
+                if pages > payer.quota.load(Relaxed) {
                     return Err(Error::QuotaExceeded.into());
                 }
                 self.make_room(caller.cpu, caller.process, 1)?;

@@ -11,7 +11,7 @@ use super::config::Mistake;
 /// Packages whose binaries are in every boot archive.
 pub const PROGRAM_PACKAGES: [&str; 5] = ["init", "console", "profd", "shell", "programs"];
 /// Packages whose binaries are in the test archive alone.
-pub const TEST_PACKAGES: [&str; 2] = ["bench", "runtime"];
+pub const TEST_PACKAGES: [&str; 3] = ["bench", "conformance", "runtime"];
 
 /// One boot archive.
 #[derive(Debug)]

@@ -4,6 +4,7 @@ mod bench;
 mod binomial;
 mod boot;
 pub mod calm;
+mod conformance;
 mod demo;
 pub mod features;
 mod gdb;
@@ -43,6 +44,7 @@ pub fn run(context: &Context<'_>) -> Result<Report> {
     cases.extend(shortage::cases(context));
     cases.extend(panic::cases(context));
     cases.extend(boot::cases(context));
+    cases.extend(conformance::cases(context));
     cases.extend(shell::cases(context));
     cases.extend(input::cases(context));
     cases.extend(interrupt::cases(context));

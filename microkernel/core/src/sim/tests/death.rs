@@ -313,7 +313,11 @@ fn the_dead_take_nothing() {
         let given = sim.issue(root, Syscall::handle_give, &[process, raw(thing), 0]);
         if given == Outcome::Returned(Err(Error::PeerDied)) {
             sim.close(root, thing);
-            sim.ticks(4);
+            // Nor once its quota has gone back: that is not what is wrong.
+            await_end(&mut sim, program);
+            let late = [process, 2, 0];
+            let refused = sim.issue(root, Syscall::memory_create, &late);
+            assert_eq!(refused.error(), Error::PeerDied);
             sim.tear_down();
             return;
         }
