@@ -82,7 +82,7 @@ macro_rules! stub {
         #[doc = $text]
         ///
         /// # Errors
-        /// As the table of [`ipc::abi::syscall`] says.
+        /// As `docs/abi.md` says.
         ///
         /// # Safety
         /// If the process is the caller's own, no memory that its code relies on loses a right or its contents, and a
@@ -96,7 +96,7 @@ macro_rules! stub {
         #[doc = $text]
         ///
         /// # Errors
-        /// As the table of [`ipc::abi::syscall`] says.
+        /// As `docs/abi.md` says.
         #[inline]
         pub fn $name($($arg: $arg_type),*) -> Result<stub!(@type $($ret_type),*), Error> {
             stub!(@body $number ($($arg)*) ($($ret_type),*))

@@ -1,4 +1,5 @@
-//! The system calls: each one's number, name and arguments, declared once in [`for_each_syscall`].
+//! The system calls: each one's number, name and arguments, declared once in [`for_each_syscall`]. `docs/abi.md` says what each argument
+//! must be, and each error of each call; a test holds it to this table.
 //!
 //! # Registers
 //! `rax` number in, status out (0 or an [`Error`](super::Error)); arguments `rdi`, `rsi`, `rdx`, `r10`, `r8`, `r9`;

@@ -40,7 +40,7 @@ impl Received {
 /// Sends a message to an endpoint, and waits for the reply until the deadline, in nanoseconds since boot.
 ///
 /// # Errors
-/// As the table of [`ipc::abi::syscall`] says.
+/// As `docs/abi.md` says.
 #[inline]
 pub fn call(endpoint: Handle, tag: Tag, words: Words, deadline: u64) -> Result<Received, Error> {
     let first = [endpoint.to_raw(), tag.raw(), deadline];
@@ -50,7 +50,7 @@ pub fn call(endpoint: Handle, tag: Tag, words: Words, deadline: u64) -> Result<R
 /// Drops the call served, if any, then waits for a call, for bits or for a closed badge until the deadline.
 ///
 /// # Errors
-/// As the table of [`ipc::abi::syscall`] says.
+/// As `docs/abi.md` says.
 #[inline]
 pub fn receive(endpoint: Handle, deadline: u64) -> Result<Received, Error> {
     let first = [endpoint.to_raw(), deadline, 0];
@@ -60,7 +60,7 @@ pub fn receive(endpoint: Handle, deadline: u64) -> Result<Received, Error> {
 /// Answers the call served.
 ///
 /// # Errors
-/// As the table of [`ipc::abi::syscall`] says.
+/// As `docs/abi.md` says.
 #[inline]
 pub fn reply(tag: Tag, words: Words) -> Result<(), Error> {
     enter(Syscall::reply as u64, [tag.raw(), 0, 0], words).check()
@@ -69,7 +69,7 @@ pub fn reply(tag: Tag, words: Words) -> Result<(), Error> {
 /// Answers the call served, then receives.
 ///
 /// # Errors
-/// As the table of [`ipc::abi::syscall`] says.
+/// As `docs/abi.md` says.
 #[inline]
 pub fn reply_receive(
     endpoint: Handle,

@@ -37,6 +37,9 @@ fn conforms(context: &Context<'_>, smp: u32) -> Verdict {
     };
     let mut session = Session::boot_image(context.test_image()?, options)?;
     let text = session.run("run conformance")?;
+    let cpus = if smp == 1 { "cpu" } else { "cpus" };
+    let table = format!("conformance-{smp}-{cpus}.txt");
+    fs::write(context.workspace.target.join(table), &text)?;
     let rows = outcome::rows(&text)?;
     let deviations = deviations(&calls, &rows);
     if !deviations.is_empty() {
