@@ -20,6 +20,7 @@ pub mod clock;
 pub mod collect;
 pub mod decode;
 pub mod driver;
+pub mod early;
 pub mod encode;
 pub mod fold;
 pub mod image;

@@ -1,7 +1,6 @@
 //! profd as others call it: one profile at a time, its caller parked until it is done.
 
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use ipc::abi::{Error, NEVER};
@@ -16,6 +15,7 @@ use crate::atlas::Atlas;
 use crate::catalog::Catalog;
 use crate::clock::Clock;
 use crate::driver::Driver;
+use crate::early::{EarlyStops, Id};
 use crate::encode::encode;
 use crate::process::{Process, Processes};
 use crate::profile::Profile;
@@ -25,9 +25,6 @@ use crate::stacks::stacks;
 
 /// How long a profile waits for CPUs to disarm after the one before, in milliseconds.
 const DISARM_WAIT_MS: u16 = 2000;
-/// Most stops that are remembered until their profile is asked for. One that came after its profile's end stays among them
-/// until others take its place.
-const EARLY_MAX: usize = 64;
 
 /// What profd needs of the system it runs on, beside the driver.
 pub trait Platform {
@@ -53,14 +50,7 @@ pub struct Profd<'a, D, S, P: Responder> {
     platform: S,
     running: Option<Running<P>>,
     /// Profiles that were stopped and did not run.
-    early: VecDeque<Id>,
-}
-
-/// Which profile: the badge of its caller, and the caller's number for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Id {
-    badge: u64,
-    number: u64,
+    early: EarlyStops,
 }
 
 /// How far a profile is.
@@ -121,7 +111,7 @@ where
             driver,
             platform,
             running: None,
-            early: VecDeque::with_capacity(EARLY_MAX),
+            early: EarlyStops::default(),
         }
     }
 
@@ -155,7 +145,7 @@ where
 
     /// Nobody holds a handle with this badge any more: a profile that was asked for through it is ended.
     pub fn closed(&mut self, badge: u64) {
-        self.early.retain(|id| id.badge != badge);
+        self.early.forget(badge);
         if let Some(running) = &mut self.running
             && running.id.badge == badge
         {
@@ -258,8 +248,7 @@ where
         } = start;
         let badge = call.badge();
         let id = Id { badge, number };
-        if let Some(index) = self.early.iter().position(|early| *early == id) {
-            self.early.remove(index);
+        if self.early.take(id) {
             return Err(Refusal::Stopped);
         }
         if let Some(running) = &self.running {
@@ -299,12 +288,7 @@ where
         let id = Id { badge, number };
         match &mut self.running {
             Some(running) if running.id == id => running.stop(),
-            _ => {
-                if self.early.len() == EARLY_MAX {
-                    self.early.pop_front();
-                }
-                self.early.push_back(id);
-            }
+            _ => self.early.add(id),
         }
         Ok(call.reply(()))
     }

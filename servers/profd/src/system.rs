@@ -6,10 +6,11 @@
 extern crate alloc;
 
 use alloc::boxed::Box;
+use core::fmt;
 
 use ipc::abi::profile::{EventSpec, ProfilerStatus, Source, SourceRequest};
 use ipc::abi::startup::names;
-use ipc::abi::{Error, Handle, NEVER, Rights};
+use ipc::abi::{Error, Handle, NEVER, Rights, Syscall};
 use ipc::bootfs::{self, Bootfs};
 use ipc::proto::profd::dispatch;
 use ipc::proto::{Message, init};
@@ -36,25 +37,54 @@ const INIT_TIMEOUT: u64 = 1_000_000_000;
 pub fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
-        Err((what, error)) => {
-            println!("{what}: {error}");
+        Err(failure) => {
+            println!("{failure}");
             ExitCode::FAILURE
         }
     }
 }
 
-/// What failed, and why.
-type Failure = (&'static str, Error);
+/// Why profd cannot serve.
+enum Failure {
+    /// Its entry in the configuration does not give it this handle.
+    NotGiven(&'static str),
+    /// The kernel refused this call.
+    Call(Syscall, Error),
+    /// The rings cannot be mapped.
+    Mapping(Error),
+    /// The kernel's rings are not as large as those that this program was built for.
+    RingsSize,
+    /// What is in them is not what this program was built for.
+    RingsHeader,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotGiven(name) => write!(f, "no handle {name} was given"),
+            Self::Call(syscall, error) => write!(f, "{}: {error}", syscall.name()),
+            Self::Mapping(error) => write!(f, "mapping the rings: {error}"),
+            Self::RingsSize => f.write_str("the kernel's rings are of another size"),
+            Self::RingsHeader => f.write_str("the kernel's rings are of another version"),
+        }
+    }
+}
+
+/// Says which call the kernel refused.
+fn refused(syscall: Syscall) -> impl Fn(Error) -> Failure {
+    move |error| Failure::Call(syscall, error)
+}
 
 fn run() -> Result<(), Failure> {
     let endpoint = given("serve:profd")?;
     let profiler = given(names::PROFILER)?;
-    let notification = syscall::notification_create().map_err(|error| ("notification", error))?;
-    port::bind(notification).map_err(|error| ("bind", error))?;
+    let notification =
+        syscall::notification_create().map_err(refused(Syscall::notification_create))?;
+    port::bind(notification).map_err(refused(Syscall::bind))?;
     // A profile that an earlier profd was running when it died. There usually is none, which is refused.
     let _ = syscall::profiler_stop(profiler);
     syscall::profiler_notify(profiler, notification, DRIVER)
-        .map_err(|error| ("profiler_notify", error))?;
+        .map_err(refused(Syscall::profiler_notify))?;
     let rings = open_rings(profiler)?;
     let clock = Clock::new(startup::info());
     let driver = KernelDriver { profiler, rings };
@@ -76,14 +106,14 @@ fn run() -> Result<(), Failure> {
             }
             Event::Closed { badge } => server.closed(badge),
             Event::Notified(_) | Event::TimedOut => {}
-            Event::Failed(error) => return Err(("receive", error)),
+            Event::Failed(error) => return Err(Failure::Call(Syscall::receive, error)),
         }
         deadline = server.poll(&mut place);
     }
 }
 
 fn given(name: &'static str) -> Result<Handle, Failure> {
-    startup::handle(name).ok_or((name, Error::NotFound))
+    startup::handle(name).ok_or(Failure::NotGiven(name))
 }
 
 /// Every image in the boot archive. A damaged archive costs the names, not the profile.
@@ -105,14 +135,14 @@ fn catalog() -> Catalog<'static> {
 
 fn open_rings(profiler: Handle) -> Result<Rings<'static>, Failure> {
     let (memory, bytes) =
-        syscall::profiler_rings(profiler).map_err(|error| ("profiler_rings", error))?;
+        syscall::profiler_rings(profiler).map_err(refused(Syscall::profiler_rings))?;
     if bytes != Geometry::KERNEL.bytes() as u64 {
-        return Err(("the rings' size", Error::Unsupported));
+        return Err(Failure::RingsSize);
     }
-    let mapping = Mapping::whole(memory).map_err(|error| ("mapping the rings", error))?;
+    let mapping = Mapping::whole(memory).map_err(Failure::Mapping)?;
     // They are read for as long as profd runs.
     let words = Box::leak(Box::new(mapping)).words();
-    Rings::open(words, Geometry::KERNEL).map_err(|_| ("the rings' header", Error::Unsupported))
+    Rings::open(words, Geometry::KERNEL).map_err(|_| Failure::RingsHeader)
 }
 
 /// The driver behind the profiler handle.
