@@ -7,6 +7,7 @@
 
 pub mod bounded;
 pub mod init;
+mod kernel_error;
 pub mod loopback;
 pub mod message;
 pub mod operation;

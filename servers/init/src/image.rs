@@ -5,6 +5,7 @@
 //! allegation until it was checked here.
 
 use alloc::vec::Vec;
+use core::fmt;
 
 use ipc::abi::Rights;
 use ipc::abi::layout::{PAGE_SIZE, PROGRAM_BASE};
@@ -37,6 +38,21 @@ pub enum ImageError {
     Tail,
     /// The entry point is not in an executable segment.
     Entry,
+}
+
+impl fmt::Display for ImageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotExecutable => "it is no ELF64 file for x86-64",
+            Self::Truncated => "it is cut off",
+            Self::SegmentCount => "it has no segments, or too many",
+            Self::Placement => "a segment is where none may be",
+            Self::Alignment => "a segment begins within a page",
+            Self::Rights => "a segment has rights that none may have",
+            Self::Tail => "a segment that is not written has no content",
+            Self::Entry => "it begins where no code is",
+        })
+    }
 }
 
 /// How to make a segment's memory.

@@ -14,6 +14,7 @@ use ipc::abi::{Error, Handle, Rights};
 use ipc::proto::system::Program;
 use zerocopy::IntoBytes;
 
+use crate::endpoints::Endpoints;
 use crate::grants::{self, What};
 use crate::image::{Content, Image, ImageError, Segment};
 use crate::machine::{FirstThread, Machine, Pages};
@@ -58,8 +59,46 @@ pub enum LaunchError {
     Image(ImageError),
     /// Arguments and handles do not fit the startup page.
     StartupTooLarge,
-    /// The kernel refused.
-    Kernel(Error),
+    /// The kernel refused something that this step needs.
+    Kernel(Step, Error),
+}
+
+/// A step on a program's way to life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Making the endpoints that it serves.
+    Endpoints,
+    /// Making an empty process.
+    Process,
+    /// Mapping its image.
+    Image,
+    /// Giving it its handles.
+    Handles,
+    /// Making its first thread, with stack and IPC buffer.
+    Thread,
+    /// Making its startup page.
+    Startup,
+    /// Letting the thread run.
+    Start,
+}
+
+impl Step {
+    /// Says that the kernel refused it.
+    fn refused(self) -> impl Fn(Error) -> LaunchError {
+        move |error| LaunchError::Kernel(self, error)
+    }
+
+    const fn text(self) -> &'static str {
+        match self {
+            Self::Endpoints => "its endpoints",
+            Self::Process => "its process",
+            Self::Image => "its image",
+            Self::Handles => "its handles",
+            Self::Thread => "its first thread",
+            Self::Startup => "its startup page",
+            Self::Start => "its start",
+        }
+    }
 }
 
 impl fmt::Display for LaunchError {
@@ -67,26 +106,11 @@ impl fmt::Display for LaunchError {
         match self {
             Self::NoImage => f.write_str("its file is not in bootfs"),
             Self::Damaged => f.write_str("its file in bootfs is damaged"),
-            Self::Image(error) => write!(f, "its file in bootfs cannot be loaded ({error:?})"),
+            Self::Image(error) => write!(f, "its file in bootfs cannot be loaded: {error}"),
             Self::StartupTooLarge => f.write_str("its handles do not fit the startup page"),
-            Self::Kernel(error) => f.write_str(error.text()),
+            Self::Kernel(step, error) => write!(f, "{}: {error}", step.text()),
         }
     }
-}
-
-impl From<Error> for LaunchError {
-    fn from(error: Error) -> Self {
-        Self::Kernel(error)
-    }
-}
-
-/// An endpoint that some program serves. init holds it open, so that callers have it between two instances of the server.
-#[derive(Debug)]
-pub struct Endpoint<H> {
-    /// Name.
-    pub name: String,
-    /// With RECEIVE; `None` while its server does not run and is not about to.
-    pub handle: Option<H>,
 }
 
 /// Launches a program; the thread is held.
@@ -95,22 +119,20 @@ pub struct Endpoint<H> {
 /// See [`LaunchError`].
 pub fn launch<M: Machine>(
     machine: &mut M,
-    endpoints: &[Endpoint<M::Handle>],
+    endpoints: &Endpoints<M::Handle>,
     request: Request<'_>,
     stdout: Option<M::Handle>,
 ) -> Result<Launched<M>, LaunchError> {
     let quota_pages = u64::from(request.program.memory_kib) * 1024 / PAGE_SIZE;
-    let (process, pid) = machine.create_process(request.name, quota_pages, request.image_number)?;
+    let (process, pid) = machine
+        .create_process(request.name, quota_pages, request.image_number)
+        .map_err(Step::Process.refused())?;
     let mut loader = Loader {
         machine,
         process,
         handles: Vec::new(),
     };
-    let thread = loader
-        .segments(request)
-        .and_then(|()| loader.grants(endpoints, request.program, pid))
-        .and_then(|()| loader.stdout(stdout))
-        .and_then(|()| loader.thread(request, quota_pages));
+    let thread = loader.load(endpoints, request, stdout, pid, quota_pages);
     let Loader { process, .. } = loader;
     match thread {
         Ok(thread) => Ok(Launched {
@@ -135,7 +157,25 @@ struct Loader<'m, M: Machine> {
 }
 
 impl<M: Machine> Loader<'_, M> {
-    fn segments(&mut self, request: Request<'_>) -> Result<(), LaunchError> {
+    /// Fills the process; its first thread is held.
+    fn load(
+        &mut self,
+        endpoints: &Endpoints<M::Handle>,
+        request: Request<'_>,
+        stdout: Option<M::Handle>,
+        pid: u32,
+        quota_pages: u64,
+    ) -> Result<M::Handle, LaunchError> {
+        self.segments(request).map_err(Step::Image.refused())?;
+        self.grants(endpoints, request.program, pid)
+            .and_then(|()| self.stdout(stdout))
+            .map_err(Step::Handles.refused())?;
+        let thread = self.thread(request).map_err(Step::Thread.refused())?;
+        self.startup(request, quota_pages)?;
+        Ok(thread)
+    }
+
+    fn segments(&mut self, request: Request<'_>) -> Result<(), Error> {
         for segment in &request.image.segments {
             self.segment(segment, request.file_page)?;
         }
@@ -188,14 +228,10 @@ impl<M: Machine> Loader<'_, M> {
 
     fn grants(
         &mut self,
-        endpoints: &[Endpoint<M::Handle>],
+        endpoints: &Endpoints<M::Handle>,
         program: &Program,
         pid: u32,
-    ) -> Result<(), LaunchError> {
-        let endpoint = |name: &str| {
-            let known = endpoints.iter().find(|endpoint| endpoint.name == name);
-            known.and_then(|endpoint| endpoint.handle.as_ref())
-        };
+    ) -> Result<(), Error> {
         let mut notification = None;
         for grant in grants::plan(program) {
             let machine = &mut *self.machine;
@@ -203,7 +239,7 @@ impl<M: Machine> Loader<'_, M> {
             // Whoever gives a handle must be allowed to.
             let ours = rights | Rights::TRANSFER;
             let handle = match grant.what {
-                What::Call(name) => match endpoint(name) {
+                What::Call(name) => match endpoints.get(name) {
                     Some(endpoint) => machine.mint(endpoint, pid.into())?,
                     // Nobody serves it now: this endpoint dies here, and every call to it fails at once.
                     None => {
@@ -211,7 +247,7 @@ impl<M: Machine> Loader<'_, M> {
                         machine.mint(&dead, pid.into())?
                     }
                 },
-                What::Serve(name) => match endpoint(name) {
+                What::Serve(name) => match endpoints.get(name) {
                     Some(endpoint) => machine.duplicate(endpoint, ours)?,
                     None => continue,
                 },
@@ -236,12 +272,14 @@ impl<M: Machine> Loader<'_, M> {
         Ok(())
     }
 
-    fn stdout(&mut self, stdout: Option<M::Handle>) -> Result<(), LaunchError> {
-        let Some(stdout) = stdout else { return Ok(()) };
-        Ok(self.give(names::STDOUT.into(), stdout, Rights::CALL)?)
+    fn stdout(&mut self, stdout: Option<M::Handle>) -> Result<(), Error> {
+        match stdout {
+            Some(stdout) => self.give(names::STDOUT.into(), stdout, Rights::CALL),
+            None => Ok(()),
+        }
     }
 
-    fn thread(&mut self, request: Request<'_>, quota_pages: u64) -> Result<M::Handle, LaunchError> {
+    fn thread(&mut self, request: Request<'_>) -> Result<M::Handle, Error> {
         let read_write = Rights::READ | Rights::WRITE;
         let stack_bytes = u64::from(request.program.stack_kib) * 1024;
         self.memory(STACK_BASE, stack_bytes / PAGE_SIZE, read_write, 0, &[])?;
@@ -264,7 +302,10 @@ impl<M: Machine> Loader<'_, M> {
         let rights = Rights::MANAGE | Rights::INSPECT;
         let theirs = self.machine.duplicate(&thread, rights | Rights::TRANSFER)?;
         self.give(names::THREAD.into(), theirs, rights)?;
+        Ok(thread)
+    }
 
+    fn startup(&mut self, request: Request<'_>, quota_pages: u64) -> Result<(), LaunchError> {
         let handles: Vec<_> = self
             .handles
             .iter()
@@ -283,7 +324,8 @@ impl<M: Machine> Loader<'_, M> {
             .write(&mut page)
             .map_err(|_| LaunchError::StartupTooLarge)?;
         let page = page.get(..used).unwrap_or_default();
-        self.memory(STARTUP_PAGE, 1, Rights::READ, 0, page)?;
-        Ok(thread)
+        self.memory(STARTUP_PAGE, 1, Rights::READ, 0, page)
+            .map_err(Step::Startup.refused())?;
+        Ok(())
     }
 }

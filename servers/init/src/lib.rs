@@ -9,6 +9,7 @@
 extern crate alloc;
 
 pub mod config;
+pub mod endpoints;
 pub mod events;
 pub mod grants;
 pub mod image;

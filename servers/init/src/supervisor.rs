@@ -5,9 +5,6 @@
 //! happens to the endpoints then is the entry's choice: with `restart` init keeps them open, and a call made before the
 //! next instance runs waits for it, a second at most; with `leave`, or when init gives up, they die, and every call
 //! fails at once. With `halt` or `restart-or-halt` the system ends then.
-//!
-//! A server that starts on demand has no endpoint until then. So an endpoint is open exactly while its server runs or is
-//! about to, and no call waits for one that may never come.
 
 use alloc::collections::VecDeque;
 use alloc::format;
@@ -22,9 +19,10 @@ use ipc::proto::system::{DEFAULT, INIT, OnDeath, Program, Start, SystemConfig};
 use ipc::proto::{Parked, Responder, Text};
 use ipc::symtab::SymbolTable;
 
+use crate::endpoints::Endpoints;
 use crate::events::Events;
 use crate::image::Image;
-use crate::launch::{self, Endpoint, LaunchError, Request};
+use crate::launch::{self, LaunchError, Request, Step};
 use crate::machine::Machine;
 use crate::obituary::Obituary;
 use crate::restart::{Backoff, NO_ROOM_DELAY};
@@ -72,7 +70,7 @@ pub struct Supervisor<'a, M: Machine, P: Responder<Handle = M::Handle>> {
     /// Numbers of the images that were found whole.
     whole: Vec<u32>,
     config: SystemConfig,
-    endpoints: Vec<Endpoint<M::Handle>>,
+    endpoints: Endpoints<M::Handle>,
     pub(crate) running: Vec<Running<M, P>>,
     pub(crate) ended: VecDeque<ExitReport>,
     /// By index of the entry.
@@ -89,17 +87,7 @@ impl<'a, M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'a, M, P> {
     /// # Errors
     /// The kernel has no room for the endpoints, or does not say who init is.
     pub fn new(mut machine: M, archive: Bootfs<'a>, config: SystemConfig) -> Result<Self, Error> {
-        let mut endpoints = Vec::new();
-        for program in &config.programs {
-            for name in &program.serves {
-                let handle = match program.start {
-                    Start::Boot => Some(machine.create_endpoint()?),
-                    Start::Demand => None,
-                };
-                let name = name.clone();
-                endpoints.push(Endpoint { name, handle });
-            }
-        }
+        let endpoints = Endpoints::new(&config, &mut machine)?;
         let own = machine.own_status()?.pid as u32;
         let mut supervisor = Self {
             machine,
@@ -128,8 +116,7 @@ impl<'a, M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'a, M, P> {
     /// The endpoint that init itself serves under this name.
     #[must_use]
     pub fn endpoint(&self, name: &str) -> Option<&M::Handle> {
-        let known = self.endpoints.iter().find(|known| known.name == name);
-        known.and_then(|known| known.handle.as_ref())
+        self.endpoints.get(name)
     }
 
     /// Starts what starts with the system.
@@ -188,27 +175,24 @@ impl<'a, M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'a, M, P> {
             INIT => return Err(InitError::AlreadyRuns),
             _ => named(name).or_else(|| named(DEFAULT)),
         };
-        let index = index.ok_or(InitError::NoSuchProgram)?;
-        let only_one = programs
-            .get(index)
-            .is_some_and(|program| program.start == Start::Boot || !program.serves.is_empty());
+        let entry = index.and_then(|index| Some((index, programs.get(index)?.clone())));
+        let (index, program) = entry.ok_or(InitError::NoSuchProgram)?;
+        let only_one = program.start == Start::Boot || !program.serves.is_empty();
         if only_one && self.running.iter().any(|running| running.program == index) {
             return Err(InitError::AlreadyRuns);
         }
         if self.running.len() >= RUNNING_MAX {
             return Err(InitError::TooManyPrograms);
         }
-        match self.launch_entry(index, name, args, stdout) {
-            Ok(running) => {
-                running.starter = starter;
-                let pid = running.pid;
+        match self.launch_entry(index, &program, name, args, stdout, starter) {
+            Ok(pid) => {
                 // Who starts a server by hand does not wait for init to do it.
                 self.due.retain(|due| due.program != index);
                 Ok(pid)
             }
             Err(error) => {
                 if !self.due.iter().any(|due| due.program == index) {
-                    self.shut(index);
+                    self.endpoints.shut(&program);
                 }
                 Err(refusal(error))
             }
@@ -218,23 +202,21 @@ impl<'a, M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'a, M, P> {
     fn launch_entry(
         &mut self,
         index: usize,
+        program: &Program,
         name: &str,
         args: &[&str],
         stdout: Option<M::Handle>,
-    ) -> Result<&mut Running<M, P>, LaunchError> {
-        let program = self
-            .config
-            .programs
-            .get(index)
-            .ok_or(LaunchError::NoImage)?
-            .clone();
-        let path = image_path(&program, name);
+        starter: u64,
+    ) -> Result<u32, LaunchError> {
+        let path = image_path(program, name);
         let (file, image_number) = self.file(&path).ok_or(LaunchError::NoImage)?;
         self.verify(&file, image_number)?;
         let image = Image::read(file.data).map_err(LaunchError::Image)?;
-        self.open(&program)?;
+        self.endpoints
+            .open(program, &mut self.machine)
+            .map_err(|error| LaunchError::Kernel(Step::Endpoints, error))?;
         let request = Request {
-            program: &program,
+            program,
             name,
             image: &image,
             image_number,
@@ -251,11 +233,11 @@ impl<'a, M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'a, M, P> {
             quota_pages: launched.quota_pages,
             held: Some(launched.thread),
             since: self.machine.now(),
-            starter: 0,
+            starter,
             waiters: Vec::new(),
         });
         self.tell_start(launched.pid, name, file.name, image_number, &image);
-        self.running.last_mut().ok_or(LaunchError::NoImage)
+        Ok(launched.pid)
     }
 
     /// The first program behind this one, by name, that a caller can start.
@@ -275,29 +257,6 @@ impl<'a, M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'a, M, P> {
             .min()
     }
 
-    /// Makes the endpoints that a server has only while it runs, or that died when init gave up on it.
-    fn open(&mut self, program: &Program) -> Result<(), Error> {
-        for endpoint in &mut self.endpoints {
-            if endpoint.handle.is_none() && program.serves.contains(&endpoint.name) {
-                endpoint.handle = Some(self.machine.create_endpoint()?);
-            }
-        }
-        Ok(())
-    }
-
-    /// Ends the endpoints of a server that will not run: every call there fails, those that wait as well.
-    fn shut(&mut self, index: usize) {
-        let Some(program) = self.config.programs.get(index) else {
-            return;
-        };
-        for endpoint in &mut self.endpoints {
-            if program.serves.contains(&endpoint.name) {
-                endpoint.handle = None;
-            }
-        }
-    }
-
-    /// A file of the archive, and its number as an image: its place among the files, from 1. The kernel's image is 0.
     /// The symbol table of a program's image.
     fn symbols(&self, index: usize, name: &str) -> Option<SymbolTable<'a>> {
         let path = image_path(self.config.programs.get(index)?, name);
@@ -305,6 +264,7 @@ impl<'a, M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'a, M, P> {
         SymbolTable::parse(self.archive.find(&path)?.data).ok()
     }
 
+    /// A file of the archive, and its number as an image: its place among the files, from 1. The kernel's image is 0.
     fn file(&self, name: &str) -> Option<(File<'a>, u32)> {
         self.archive
             .files()
@@ -323,30 +283,43 @@ impl<'a, M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'a, M, P> {
 
     /// Starts a server by itself. What the kernel refuses counts as one that died at once; a file does not get better.
     fn start_server(&mut self, index: usize) {
-        let name: String = match self.config.programs.get(index) {
-            Some(program) => program.name.clone(),
-            None => return,
+        let Some(program) = self.config.programs.get(index).cloned() else {
+            return;
         };
-        let started = self
-            .launch_entry(index, &name, &[], None)
-            .map(|running| running.held.take());
-        let error = match started {
-            Ok(thread) => match thread.map_or(Ok(()), |thread| self.machine.start(&thread)) {
-                Ok(()) => return,
-                Err(error) => LaunchError::Kernel(error),
-            },
+        let name = &program.name;
+        let error = match self.launch_entry(index, &program, name, &[], None, 0) {
+            Ok(pid) => return self.run(pid, name),
             Err(error) => error,
         };
         self.machine
             .log(format_args!("{name} cannot be started: {error}"));
         let delay = match error {
             LaunchError::Kernel(
+                _,
                 Error::OutOfMemory | Error::QuotaExceeded | Error::LimitReached,
             ) => Some(NO_ROOM_DELAY),
-            LaunchError::Kernel(_) => self.restart_delay(index, 0),
-            _ => None,
+            LaunchError::Kernel(..) => self.restart_delay(index, 0),
+            LaunchError::NoImage
+            | LaunchError::Damaged
+            | LaunchError::Image(_)
+            | LaunchError::StartupTooLarge => None,
         };
         self.succeed(index, delay);
+    }
+
+    /// Lets a server run that was just launched. If the kernel refuses, the server dies, and is treated as one that did.
+    fn run(&mut self, pid: u32, name: &str) {
+        let launched = self.running.iter_mut().find(|running| running.pid == pid);
+        let Some(running) = launched else { return };
+        let thread = running.held.take();
+        let started = thread.map_or(Ok(()), |thread| self.machine.start(&thread));
+        if let Err(error) = started {
+            // One that cannot be killed is dead already.
+            let _ = self.machine.kill(&running.process);
+            let error = LaunchError::Kernel(Step::Start, error);
+            self.machine
+                .log(format_args!("{name} cannot be started: {error}"));
+        }
     }
 
     /// Takes leave of the processes that ended. Whether it has to look again.
@@ -431,20 +404,13 @@ impl<'a, M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'a, M, P> {
                 .log(format_args!("nothing works without {name}"));
             self.machine.halt();
         }
-        let mut again = false;
-        for endpoint in &self.endpoints {
-            if program.serves.contains(&endpoint.name)
-                && let Some(handle) = &endpoint.handle
-            {
-                again |= self.machine.flush(handle);
-            }
-        }
+        let again = self.endpoints.flush(program, &mut self.machine);
         match delay {
             Some(delay) => {
                 let at = self.machine.now().saturating_add(delay);
                 self.due.push(Due { program: index, at });
             }
-            None => self.shut(index),
+            None => self.endpoints.shut(program),
         }
         again
     }
@@ -503,7 +469,7 @@ fn refusal(error: LaunchError) -> InitError {
         LaunchError::Damaged => InitError::Damaged,
         LaunchError::Image(_) => InitError::BadImage,
         LaunchError::StartupTooLarge => InitError::ArgsTooLong,
-        LaunchError::Kernel(error) => kernel_refusal(error),
+        LaunchError::Kernel(_, error) => kernel_refusal(error),
     }
 }
 
@@ -513,6 +479,6 @@ pub(crate) const fn kernel_refusal(error: Error) -> InitError {
         Error::QuotaExceeded => InitError::QuotaExceeded,
         Error::OutOfMemory => InitError::OutOfMemory,
         Error::LimitReached => InitError::TooManyPrograms,
-        other => InitError::Kernel(other as u8),
+        other => InitError::Kernel(other),
     }
 }

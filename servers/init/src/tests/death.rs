@@ -140,3 +140,34 @@ fn a_server_that_cannot_be_started_at_boot_is_tried_again() {
     assert_eq!(bench.names(), ["init", "shell", "console"]);
     assert!(!ledger.borrow().halted);
 }
+
+#[test]
+fn a_server_that_may_not_run_is_treated_as_one_that_died() {
+    booted(|bench, ledger| {
+        let restart = |bench: &mut Bench<'_>, steps: Option<usize>| {
+            let before = ledger.borrow().operations;
+            let mut now = ledger.borrow_mut();
+            now.now = bench.init.deadline();
+            // The last of the steps lets the thread run.
+            now.fail_at = steps.map(|steps| before + steps - 1);
+            drop(now);
+            bench.poll();
+            ledger.borrow().operations - before
+        };
+        ledger.borrow_mut().end(2, ExitReason::Faulted, 0);
+        bench.poll();
+        let steps = restart(bench, None);
+        let open = ledger.borrow().open;
+        let console = ledger.borrow().processes.len() as u32;
+        ledger.borrow_mut().end(console, ExitReason::Faulted, 0);
+        bench.poll();
+        restart(bench, Some(steps));
+        let told = ledger.borrow().log.last().cloned().unwrap();
+        assert_eq!(told, "console cannot be started: its start: out of memory");
+        bench.poll();
+        assert_eq!(bench.names(), ["init", "shell"]);
+        restart(bench, None);
+        assert_eq!(bench.names(), ["init", "shell", "console"]);
+        assert_eq!(ledger.borrow().open, open);
+    });
+}
