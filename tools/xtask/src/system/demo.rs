@@ -11,6 +11,7 @@ use crate::test::{Case, Context, Verdict};
 use super::calm::{Calm, until};
 use super::report::{Chain, Report};
 use super::session::Session;
+use super::shortage;
 
 /// Windows of two seconds that must be enough to find every part of the demo. One mostly is.
 const WINDOWS: usize = 30;
@@ -146,9 +147,10 @@ fn part(context: &Context<'_>) -> Verdict {
 
 /// The machine has memory for what starts with it, and for one more program.
 fn scarce(context: &Context<'_>) -> Verdict {
+    let options = BootOptions::default();
     let options = BootOptions {
-        mem: 14,
-        ..BootOptions::default()
+        mem: shortage::least(context, options.smp)?,
+        ..options
     };
     let mut session = Session::boot(context, options)?;
     let before = Calm::of(&mut session)?;

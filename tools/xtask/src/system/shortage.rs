@@ -45,13 +45,22 @@ fn with_archive_at(context: &Context<'_>, at: u64) -> Result<u64> {
     Ok(at + fs::metadata(archive)?.len() + Machine::ACPI_BYTES)
 }
 
-fn told(context: &Context<'_>, smp: u32) -> Verdict {
+/// The least MiB with which so many CPUs start, as a machine says that has less.
+///
+/// # Errors
+/// If one that has hardly more than the archive does not say it.
+pub fn least(context: &Context<'_>, smp: u32) -> Result<u32> {
     let smallest = with_archive_at(context, 2 * MIB)?.div_ceil(MIB) as u32;
     let least = needed(&fails(context.image()?, options(smp, smallest))?)?;
     ensure!(
         least > smallest,
         "{smallest} MiB are refused, and {least} needed"
     );
+    Ok(least)
+}
+
+fn told(context: &Context<'_>, smp: u32) -> Verdict {
+    let least = least(context, smp)?;
     let told = needed(&fails(context.image()?, options(smp, least - 1))?)?;
     ensure!(told == least, "{told} and {least} MiB are needed");
 
