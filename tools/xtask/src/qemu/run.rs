@@ -43,9 +43,6 @@ pub fn boot(image: &Image, options: &BootOptions) -> Result<u8> {
     let mut options = options.clone();
     kvm::choose(&mut options);
     let debugger = options.gdb.then(gdb::port).transpose()?;
-    if let Some(port) = debugger {
-        eprintln!("xtask: waiting for: {}", gdb::command_line(image, port));
-    }
     let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
     let machine = Machine {
         serial: if is_terminal {
@@ -103,8 +100,11 @@ pub fn boot(image: &Image, options: &BootOptions) -> Result<u8> {
     }
 }
 
-/// Starts QEMU; its end is an event.
+/// Starts QEMU; its end is an event. With a debugger, it waits for one each time.
 fn start(machine: &Machine, image: &Image, ended: mpsc::Sender<Event>) -> Result<Pid> {
+    if let Some(port) = machine.debugger {
+        eprintln!("xtask: waiting for: {}", gdb::command_line(image, port));
+    }
     let mut qemu = machine.command(image);
     let mut child = qemu
         .spawn()

@@ -17,7 +17,7 @@ type Check = fn(&Sources<'_>) -> Result<Vec<String>>;
 
 /// The checks.
 pub fn cases(root: &Path) -> Vec<Case<'_>> {
-    let checks: [(_, Check); 7] = [
+    let checks: [(_, Check); 8] = [
         ("docs-links", links::links),
         ("docs-pages", links::pages),
         ("docs-paths", links::paths),
@@ -25,6 +25,7 @@ pub fn cases(root: &Path) -> Vec<Case<'_>> {
         ("docs-limits-of-the-contract", numbers::contract),
         ("docs-locks", numbers::locks),
         ("docs-memory-maps", numbers::memory_maps),
+        ("docs-exit-values", numbers::exit_values),
     ];
     let case = |(name, check): (_, Check)| Case::new(name, move || verdict(check, root));
     checks.map(case).into()

@@ -8,6 +8,7 @@ use ipc::abi::layout::{INFO_PAGE, PROGRAM_BASE};
 use ipc::abi::startup::{IPC_BUFFER, STACK_BASE, STACK_GUARD, STARTUP_PAGE};
 
 use super::{Sources, rows};
+use crate::qemu::{PANIC, POWER_OFF, REBOOT, debug_exit};
 
 const LIMITS: &str = "docs/limits.md";
 const BOUNDS: &str = "docs/kernel.md";
@@ -156,6 +157,19 @@ pub fn memory_maps(sources: &Sources<'_>) -> Result<Vec<String>> {
         ));
     }
     Ok(wrong)
+}
+
+/// The values for the exit device, and QEMU's status for each, are those of the code.
+pub fn exit_values(sources: &Sources<'_>) -> Result<Vec<String>> {
+    const PAGE: &str = "docs/boot.md";
+    let page = sources.read(PAGE)?;
+    let table = rows(&page).skip_while(|row| row.first() != Some(&"exit device value"));
+    let documented: Vec<_> = table
+        .skip(2)
+        .filter_map(|row| Some(format!("{} {}", row.first()?, row.get(1)?)))
+        .collect();
+    let code = [POWER_OFF, PANIC, REBOOT].map(|value| format!("{value:#x} {}", debug_exit(value)));
+    Ok(different(PAGE, &documented.join(", "), &code.join(", ")))
 }
 
 /// The addresses in the first column of a page's tables. What has a few digits is no address.
