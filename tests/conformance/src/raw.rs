@@ -57,3 +57,42 @@ pub unsafe fn enter(number: u64, arguments: Registers) -> Returned {
         registers: [s, t, u, v, w, x, y],
     }
 }
+
+/// Makes a call with three arguments, and says whether the registers that carry nothing were kept.
+///
+/// # Safety
+/// As [`enter`].
+pub unsafe fn keeps(number: u64, arguments: [u64; 3]) -> bool {
+    const MARK: u64 = 0x5eed_0000_0000_0100;
+    let [a, b, c] = arguments;
+    let (bx, bp): (u64, u64);
+    let (r13, r14, r15): (u64, u64, u64);
+    // SAFETY: as in `enter`; RBX and RBP, which cannot be named as operands, are put back, and the stack is as it was.
+    unsafe {
+        asm!(
+            "push rbx",
+            "push rbp",
+            "lea rbx, [r13 + 1]",
+            "lea rbp, [r13 + 2]",
+            "syscall",
+            "mov rdi, rbx",
+            "mov rsi, rbp",
+            "pop rbp",
+            "pop rbx",
+            inout("rax") number => _,
+            inout("rdi") a => bx,
+            inout("rsi") b => bp,
+            inout("rdx") c => _,
+            inout("r10") 0_u64 => _,
+            inout("r8") 0_u64 => _,
+            inout("r9") 0_u64 => _,
+            inout("r12") 0_u64 => _,
+            inout("r13") MARK => r13,
+            inout("r14") MARK + 3 => r14,
+            inout("r15") MARK + 4 => r15,
+            out("rcx") _,
+            out("r11") _,
+        );
+    }
+    [bx, bp, r13, r14, r15] == [MARK + 1, MARK + 2, MARK, MARK + 3, MARK + 4]
+}

@@ -9,15 +9,17 @@ use ipc::abi::info::ThreadState;
 use ipc::abi::startup::names;
 use ipc::abi::{Error, Handle, NEVER, Syscall};
 use ipc::proto::init::{self, Args, Ending, Name, Spawn};
-use sysroot::{Connection, OwnedHandle, record, startup, syscall, thread};
+use sysroot::{Connection, OwnedHandle, record, startup, syscall, thread, time};
 
-use super::{await_state, close, handle};
+use super::{SOON, await_state, close, handle};
 use crate::buffer;
+use crate::raw::keeps;
 use crate::spec::Want;
 use crate::suite::Suite;
 use crate::world::{PRIORITY, SCRATCH, World, given, held_thread, made, process, raw};
 
 pub fn run(suite: &mut Suite) {
+    registers(suite);
     exits(suite);
     creates(suite);
     kills(suite);
@@ -25,6 +27,20 @@ pub fn run(suite: &mut Suite) {
     thread_ends(suite);
     sets(suite);
     pools(suite);
+}
+
+/// A call keeps the registers that carry nothing: one that does nothing, one that fails, one that waits, one that is made again.
+fn registers(suite: &mut Suite) {
+    for (what, arguments) in [
+        (Syscall::null, [0; 3]),
+        (Syscall::handle_close, [0; 3]),
+        (Syscall::sleep, [time::after(SOON), 0, 0]),
+        (Syscall::memory_create, [0, 200, 0]),
+    ] {
+        // SAFETY: none of them takes anything away. What is made stays until the program ends.
+        let kept = unsafe { keeps(what as u64, arguments) };
+        suite.holds(what, "other registers are kept", kept);
+    }
 }
 
 /// What a second instance of this program does: ends, in one way or the other.

@@ -13,6 +13,7 @@ use ipc::abi::Syscall;
 use crate::cli::BootOptions;
 use crate::test::{Case, Context, Verdict};
 
+use super::calm::{Calm, until};
 use super::session::Session;
 use document::Call;
 use outcome::Row;
@@ -36,6 +37,8 @@ fn conforms(context: &Context<'_>, smp: u32) -> Verdict {
         ..BootOptions::default()
     };
     let mut session = Session::boot_image(context.test_image()?, options)?;
+    restart_profd(&mut session)?;
+    let before = Calm::of(&mut session)?;
     let text = session.run("run conformance")?;
     let cpus = if smp == 1 { "cpu" } else { "cpus" };
     let table = format!("conformance-{smp}-{cpus}.txt");
@@ -45,7 +48,28 @@ fn conforms(context: &Context<'_>, smp: u32) -> Verdict {
     if !deviations.is_empty() {
         bail!("{}\n{text}", deviations.join("\n"));
     }
+    // Nothing remains of it: what cases made, and what calls that failed may have begun to make.
+    restart_profd(&mut session)?;
+    before.again(&mut session)?;
     session.power_off()
+}
+
+/// The suite takes the driver's signals away from profd, which asks for them when it starts; until then the driver keeps a
+/// notification of the suite's.
+fn restart_profd(session: &mut Session) -> Verdict {
+    let processes = session.processes()?;
+    let profd = processes.iter().find(|process| process.name == "profd");
+    let pid = profd.context("profd does not run")?.pid;
+    session.run(&format!("kill {pid}"))?;
+    until(session, |session| {
+        let processes = session.processes()?;
+        let mut others = processes.iter().filter(|process| process.pid != pid);
+        ensure!(
+            others.any(|process| process.name == "profd"),
+            "no new profd"
+        );
+        Ok(())
+    })
 }
 
 /// How what was seen differs from the document, one line each.
