@@ -10,6 +10,7 @@ use ipc::proto::CallError;
 use ipc::proto::init::{Args, InitError, Name};
 use profd::text::counted;
 
+use super::process::is_gone;
 use super::{Argument, Command, Context, Group, Quoted};
 use crate::jobs::Jobs;
 use crate::protocol::Stop;
@@ -161,8 +162,8 @@ fn end(system: &mut dyn System, jobs: &mut Jobs) -> InitResult<u64> {
         match system.kill(pid) {
             Ok(()) => {
                 count += 1;
-                // Until it is gone, `ps` would still show it. One that was gone first has nothing to wait for.
-                let _ = system.wait(pid);
+                // One that is still not gone then will be.
+                let _ = is_gone(pid, system);
             }
             Err(CallError::Service(InitError::Ended | InitError::NoSuchProcess)) => {}
             Err(error) => return Err(error),

@@ -72,7 +72,7 @@ servers again.
     run: kill,
 };
 
-/// How long `kill` waits for the end, in nanoseconds. Nothing else could end that wait.
+/// How long the end of a process that was killed is waited for, in nanoseconds. Nothing else could end that wait.
 const END_NS: u64 = 2_000_000_000;
 /// The commands that make no sense before a program in the background.
 const WANT_THE_END: [&str; 2] = ["time", "more"];
@@ -209,6 +209,17 @@ fn foreground(context: Context<'_>, pid: u32) -> fmt::Result {
     }
 }
 
+/// Waits for the end of a process that was killed, for as long as a user would: until then `ps` still shows it. Answers whether
+/// it came.
+pub(super) fn is_gone(pid: u32, system: &mut dyn System) -> bool {
+    let deadline = system.now().saturating_add(END_NS);
+    // One that was gone first has nothing to wait for.
+    !matches!(
+        system.wait_until(pid, deadline),
+        Err(CallError::Transport(Error::TimedOut))
+    )
+}
+
 fn kill(context: Context<'_>) -> fmt::Result {
     let Some((word, rest)) = context.args.split_first() else {
         return context.missing("a pid");
@@ -228,13 +239,11 @@ fn kill(context: Context<'_>) -> fmt::Result {
     match context.system.kill(pid) {
         Ok(()) => {
             context.jobs.forget(pid);
-            // Until it is gone, `ps` would still show it. One that was gone first has nothing to wait for.
-            let deadline = context.system.now().saturating_add(END_NS);
-            match context.system.wait_until(pid, deadline) {
-                Err(CallError::Transport(Error::TimedOut)) => context.fail(format_args!(
+            match is_gone(pid, context.system) {
+                true => writeln!(context.session, "killed {pid}"),
+                false => context.fail(format_args!(
                     "pid {pid} has been told to end, and is not gone yet"
                 )),
-                _ => writeln!(context.session, "killed {pid}"),
             }
         }
         Err(CallError::Service(error @ InitError::Refused)) => {

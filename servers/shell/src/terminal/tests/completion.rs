@@ -1,8 +1,9 @@
 //! Tab: the command thread is asked, and typing waits for it.
 
 use ipc::proto::Text;
+use proptest::prelude::*;
 
-use super::Bench;
+use super::{Bench, line};
 use crate::protocol::{Asked, Completion, Line};
 
 fn insert(text: &str) -> Completion {
@@ -92,4 +93,44 @@ fn a_line_without_room_for_it_is_left_alone() {
     assert_eq!(bench.shown(), "\x07");
     bench.typed(b"\n");
     assert_eq!(bench.line().map(|line| line.len()), Some(full.len()));
+}
+
+/// What the command thread does until there is nothing more to do: takes lines, and completes nothing.
+fn serve(bench: &mut Bench, asking: &mut bool, lines: &mut Vec<String>) {
+    loop {
+        let asked = match *asking {
+            true => bench.desk.asked.take(),
+            false => bench.next(Completion::Nothing),
+        };
+        *asking = asked.is_none();
+        match asked {
+            Some(Asked::Completion { .. }) => {}
+            Some(asked) => lines.push(line(asked)),
+            None => return,
+        }
+    }
+}
+
+proptest! {
+    /// Tabs that complete nothing change nothing, wherever they are and however long a completion takes.
+    #[test]
+    fn typing_goes_through_completions_whole_and_in_order(
+        pieces in prop::collection::vec(("[a-z \t\n]{0,40}", any::<bool>()), 0..20),
+    ) {
+        let (mut bench, mut asking, mut lines) = (Bench::new(), false, Vec::new());
+        let mut typed = String::new();
+        for (piece, done) in pieces {
+            bench.typed(piece.as_bytes());
+            typed.extend(piece.chars().filter(|&character| character != '\t'));
+            if done {
+                serve(&mut bench, &mut asking, &mut lines);
+            }
+        }
+        bench.typed(b"\nend\n");
+        serve(&mut bench, &mut asking, &mut lines);
+        let last = lines.pop();
+        prop_assert_eq!(last.as_deref(), Some("end"));
+        let entered = typed.split('\n').filter(|line| !line.trim().is_empty());
+        prop_assert!(lines.iter().map(String::as_str).eq(entered), "{lines:?}");
+    }
 }

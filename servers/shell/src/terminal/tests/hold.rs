@@ -1,8 +1,11 @@
 //! Ctrl-S, and what goes on.
 
-use super::super::output::HELD_MAX;
+use proptest::prelude::*;
+
+use super::super::output::{HELD_MAX, MARK};
 use super::Bench;
-use crate::protocol::Stop;
+use crate::line::view::CLEAR_ROW;
+use crate::protocol::{COMMANDS, Page, Stop};
 
 #[test]
 fn output_is_held_until_a_key_goes_on() {
@@ -85,4 +88,37 @@ fn a_line_can_be_typed_while_output_is_held() {
     bench.typed(b"ps\n");
     assert_eq!(bench.line().as_deref(), Some("ps"));
     assert!(bench.shown().contains("tick\n"));
+}
+
+proptest! {
+    /// However often output is held, by keys and by pages: all of it is shown, once and in order.
+    #[test]
+    fn held_output_is_shown_whole_and_in_order(
+        paging: bool,
+        writes in prop::collection::vec(("([a-z]{0,9}\n){0,30}", any::<bool>(), any::<bool>()), 0..12),
+    ) {
+        let mut bench = Bench::new();
+        bench.call::<Page>(COMMANDS, &paging);
+        let mut written = String::new();
+        for (text, hold, program) in writes {
+            if hold {
+                bench.typed(b"\x13");
+            }
+            written.push_str(&text);
+            let waits = match program {
+                true => !bench.try_program(&text),
+                false => bench.try_print(&text).is_none(),
+            };
+            // One goes on, one for each page that is full.
+            let mut keys = 0;
+            while waits && bench.desk.answered.is_empty() {
+                prop_assert!(keys < 30, "{text:?} is never shown");
+                bench.typed(b" ");
+                keys += 1;
+            }
+            bench.desk.answered.clear();
+        }
+        let shown = bench.shown().replace(MARK, "").replace(CLEAR_ROW, "");
+        prop_assert_eq!(shown, written);
+    }
 }
