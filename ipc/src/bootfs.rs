@@ -43,6 +43,8 @@ pub const KERNEL_SYMBOLS: &str = "kernel.sym";
 pub const PROGRAMS: &str = "bin/";
 /// Beginning of the names of programs' symbol tables; the rest is as in the name of the image.
 pub const PROGRAM_SYMBOLS: &str = "sym/";
+/// init's symbol table, which the kernel reads if init ends.
+pub const INIT_SYMBOLS: &str = "sym/init";
 
 /// What is wrong with an archive. Offsets are in bytes from its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

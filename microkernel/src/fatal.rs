@@ -8,7 +8,7 @@ use core::fmt::Arguments;
 use core::panic::PanicInfo;
 use core::sync::atomic::{AtomicU32, Ordering};
 use ipc::abi::exit::{BacktraceEnd, CrashReport, ExitReason, FaultKind};
-use ipc::bootfs::{Bootfs, KERNEL, KERNEL_SYMBOLS};
+use ipc::bootfs::{Bootfs, INIT_SYMBOLS, KERNEL, KERNEL_SYMBOLS};
 use ipc::symtab::{Symbol, SymbolTable};
 use kcore::base::regs::{Reg, SavedRegs};
 use spin::Once;
@@ -17,8 +17,6 @@ use spin::Once;
 static ENDING: AtomicU32 = AtomicU32::new(0);
 /// The boot archive, believed only when it is needed.
 static ARCHIVE: Once<Bootfs<'static>> = Once::new();
-/// The file with init's symbols.
-const INIT_SYMBOLS: &str = "sym/init";
 /// Most frames of a backtrace.
 const FRAMES: usize = 32;
 /// Microseconds that the other CPUs get to stop.
