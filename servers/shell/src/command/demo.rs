@@ -4,6 +4,7 @@
 //! `demo stop` ends them, and nothing that the user has started.
 
 use alloc::format;
+use alloc::string::String;
 use core::fmt;
 
 use ipc::proto::CallError;
@@ -111,7 +112,7 @@ fn start(context: Context<'_>) -> fmt::Result {
             Ok(pid) => {
                 let Part { name, args, shows } = part;
                 let args = args.iter().map(|arg| format!(" {arg}"));
-                let args: alloc::string::String = args.collect();
+                let args: String = args.collect();
                 let told = writeln!(context.session, "started {pid} {name}{args}: {shows}");
                 if told.is_ok() {
                     continue;
