@@ -6,6 +6,8 @@ use ipc::abi::layout::{PAGE_SIZE, USER_END};
 use ipc::abi::startup::names;
 use ipc::abi::{Error, Handle, Rights};
 
+use sample_ring::Words;
+
 use crate::ranges::Ranges;
 use crate::sync::{Mutex, OnceLock};
 use crate::{OwnedHandle, startup, syscall};
@@ -100,16 +102,18 @@ impl Mapping {
         self.pages == 0
     }
 
-    /// The memory as words.
+    /// The memory as words, to be read.
     #[must_use]
-    pub const fn words(&self) -> &[AtomicU64] {
-        // SAFETY: the range is mapped and page-aligned while `self` lives; atomics may be shared with anybody, and
-        // `store` on memory mapped for reading faults, as a wild write does.
-        unsafe { core::slice::from_raw_parts(self.address as *const AtomicU64, self.len() / 8) }
+    pub fn words(&self) -> Words<'_> {
+        // SAFETY: the range is mapped and page-aligned while `self` lives; atomics may be shared with anybody, and `Words` has
+        // no way to store to them, which memory mapped for reading does not take.
+        let words: &[AtomicU64] =
+            unsafe { core::slice::from_raw_parts(self.address as *const _, self.len() / 8) };
+        words.into()
     }
 
     const fn bytes(&self) -> &[AtomicU8] {
-        // SAFETY: as in `words`.
+        // SAFETY: as in `words`: only `write` stores, if the mapping is for writing.
         unsafe { core::slice::from_raw_parts(self.address as *const AtomicU8, self.len()) }
     }
 

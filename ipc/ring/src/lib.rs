@@ -44,6 +44,7 @@ mod sample;
 #[cfg(test)]
 #[cfg(not(loom))]
 mod tests;
+mod words;
 mod writer;
 
 #[cfg(loom)]
@@ -63,4 +64,5 @@ pub use geometry::Geometry;
 pub use memory::words;
 pub use reader::{Counts, Drain, Reader, RingError};
 pub use sample::{Frames, Part, RecordError, Sample};
+pub use words::Words;
 pub use writer::{Slot, Writer};

@@ -39,7 +39,7 @@ fn race(before: u64, during: u64) {
         let words: Vec<_> = (0..SMALL.words()).map(|_| AtomicU64::new(0)).collect();
         let words = Arc::new(words);
         let writer = Writer::format(&words, SMALL).unwrap();
-        let mut reader = Reader::open(&words, SMALL).unwrap();
+        let mut reader = Reader::open(words[..].into(), SMALL).unwrap();
         for n in 1..=before {
             write(&writer, n);
         }

@@ -2,7 +2,7 @@
 
 use crate::geometry::{MAGIC, WORD_HEAD, WORD_MAGIC, WORD_RECORDS, WORD_SLOT_WORDS};
 use crate::sample::{RecordError, Sample};
-use crate::{AtomicU64, Geometry, Ordering, fence};
+use crate::{Geometry, Ordering, Words, fence};
 use ipc::abi::profile::{Header, SLOT_WORDS};
 
 /// Why a ring, or one of its records, cannot be read.
@@ -70,7 +70,7 @@ pub struct Counts {
 /// A reader of one CPU's ring.
 #[derive(Debug)]
 pub struct Reader<'a> {
-    words: &'a [AtomicU64],
+    words: Words<'a>,
     geometry: Geometry,
     /// Records passed since boot.
     position: u64,
@@ -82,9 +82,9 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// [`RingError::TooSmall`] and [`RingError::BadHeader`].
-    pub fn open(words: &'a [AtomicU64], geometry: Geometry) -> Result<Self, RingError> {
-        let words = words.get(..geometry.words()).ok_or(RingError::TooSmall)?;
-        let is = |word: usize, value: u64| words[word].load(Ordering::Relaxed) == value;
+    pub fn open(words: Words<'a>, geometry: Geometry) -> Result<Self, RingError> {
+        let words = words.get(0..geometry.words()).ok_or(RingError::TooSmall)?;
+        let is = |word: usize, value: u64| words.load(word) == value;
         if !is(WORD_MAGIC, MAGIC)
             || !is(WORD_RECORDS, geometry.records() as u64)
             || !is(WORD_SLOT_WORDS, geometry.slot_words() as u64)
@@ -140,7 +140,7 @@ impl<'a> Reader<'a> {
 
     /// The head, after which every record up to it can be seen.
     fn head(&self) -> u64 {
-        let head = self.words[WORD_HEAD].load(Ordering::Relaxed);
+        let head = self.words.load(WORD_HEAD);
         fence(Ordering::Acquire);
         head
     }
@@ -148,22 +148,24 @@ impl<'a> Reader<'a> {
     /// Copies record `sequence`, which is at or below the head, out of its slot.
     fn copy(&self, sequence: u64) -> Result<[u64; SLOT_WORDS], Miss> {
         let first = self.geometry.slot(sequence);
-        let slot = &self.words[first..first + self.geometry.slot_words()];
-        let found = slot[0].load(Ordering::Relaxed);
+        let word = |index| self.words.load(first + index);
+        let found = word(0);
         fence(Ordering::Acquire);
         if found != sequence {
             return Err(self.explain(sequence, found));
         }
         let mut words = [0; SLOT_WORDS];
         words[0] = sequence;
-        words[1] = slot[1].load(Ordering::Relaxed);
-        let used = Header::unpack(words[1]).words().min(slot.len());
-        for (to, from) in words.iter_mut().zip(slot).take(used).skip(2) {
-            *to = from.load(Ordering::Relaxed);
+        words[1] = word(1);
+        let used = Header::unpack(words[1])
+            .words()
+            .min(self.geometry.slot_words());
+        for (index, to) in words.iter_mut().enumerate().take(used).skip(2) {
+            *to = word(index);
         }
         // No payload load may be satisfied after the second look.
         fence(Ordering::Acquire);
-        match slot[0].load(Ordering::Relaxed) {
+        match word(0) {
             again if again == sequence => Ok(words),
             again => Err(self.explain(sequence, again)),
         }

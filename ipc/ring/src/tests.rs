@@ -49,7 +49,7 @@ fn the_kernels_ring_is_made_of_pages_and_lives_in_plain_memory() {
     // SAFETY: the memory is leaked, aligned, of this size, and nothing else uses it.
     let words = unsafe { words(plain.as_ptr(), geometry) };
     let writer = Writer::format(words, geometry).unwrap();
-    let mut reader = Reader::open(words, geometry).unwrap();
+    let mut reader = Reader::open(words.into(), geometry).unwrap();
     write(&writer, 7, 3);
     let sample = reader.drain().unwrap().next().unwrap().unwrap();
     assert_whole(&sample, 7);
@@ -79,7 +79,7 @@ fn a_slot_takes_what_it_has_room_for_and_gives_back() {
 fn a_record_that_is_not_published_costs_the_oldest_one() {
     let words = memory(SMALL);
     let writer = Writer::format(&words, SMALL).unwrap();
-    let mut reader = Reader::open(&words, SMALL).unwrap();
+    let mut reader = Reader::open(words[..].into(), SMALL).unwrap();
     (1..=8).for_each(|n| write(&writer, n, 1));
     drop(writer.begin());
     let read: Vec<_> = reader
@@ -179,17 +179,20 @@ fn a_header_of_another_ring_is_refused() {
     for word in [WORD_MAGIC, WORD_RECORDS, WORD_SLOT_WORDS] {
         let words = memory(SMALL);
         Writer::format(&words, SMALL).unwrap();
-        assert!(Reader::open(&words, SMALL).is_ok());
+        assert!(Reader::open(words[..].into(), SMALL).is_ok());
         words[word].fetch_xor(1 << 7, Relaxed);
         assert_eq!(
-            Reader::open(&words, SMALL).err(),
+            Reader::open(words[..].into(), SMALL).err(),
             Some(RingError::BadHeader)
         );
     }
     let words = memory(SMALL);
     let short = &words[1..];
     assert!(Writer::format(short, SMALL).is_none());
-    assert_eq!(Reader::open(short, SMALL).err(), Some(RingError::TooSmall));
+    assert_eq!(
+        Reader::open(short.into(), SMALL).err(),
+        Some(RingError::TooSmall)
+    );
 }
 
 #[test]
@@ -197,7 +200,7 @@ fn a_head_that_moves_back_is_refused_and_the_reader_stays() {
     let words = memory(SMALL);
     let writer = Writer::format(&words, SMALL).unwrap();
     (0..3).for_each(|n| write(&writer, n, 1));
-    let mut reader = Reader::open(&words, SMALL).unwrap();
+    let mut reader = Reader::open(words[..].into(), SMALL).unwrap();
     words[WORD_HEAD].store(2, Relaxed);
     let expected = RingError::HeadMovedBack {
         head: 2,
@@ -213,7 +216,7 @@ fn a_reader_beside_a_running_writer_gets_whole_records_and_counts_the_rest() {
     const RECORDS: u64 = 200_000;
     let words = memory(SMALL);
     let writer = Writer::format(&words, SMALL).unwrap();
-    let mut reader = Reader::open(&words, SMALL).unwrap();
+    let mut reader = Reader::open(words[..].into(), SMALL).unwrap();
     std::thread::scope(|scope| {
         let thread =
             scope.spawn(|| (1..=RECORDS).for_each(|n| write(&writer, n, 1 + (n % 49) as usize)));
@@ -245,7 +248,7 @@ proptest! {
     fn every_record_is_read_or_counted(rounds in prop::collection::vec((0u64..30, 0usize..12, any::<bool>()), 1..20)) {
         let words = memory(SMALL);
         let writer = Writer::format(&words, SMALL).unwrap();
-        let mut reader = Reader::open(&words, SMALL).unwrap();
+        let mut reader = Reader::open(words[..].into(), SMALL).unwrap();
         let (mut written, mut position, mut counts) = (0, 0, Counts::default());
         for (records, wanted, skip) in rounds {
             for _ in 0..records {
@@ -277,7 +280,7 @@ proptest! {
     ) {
         let words = memory(SMALL);
         let writer = Writer::format(&words, SMALL).unwrap();
-        let mut reader = Reader::open(&words, SMALL).unwrap();
+        let mut reader = Reader::open(words[..].into(), SMALL).unwrap();
         (1..=12).for_each(|n| write(&writer, n, 5));
         for (at, value) in holes {
             words[SMALL.header_words() + at.index(words.len() - SMALL.header_words())].store(value, Relaxed);

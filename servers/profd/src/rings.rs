@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use sample_ring::{AtomicU64, Geometry, Reader, RingError, Sample};
+use sample_ring::{Geometry, Reader, RingError, Sample, Words};
 
 use crate::driver::Losses;
 
@@ -15,8 +15,8 @@ impl<'a> Rings<'a> {
     ///
     /// # Errors
     /// One of them is not a ring of this version and size.
-    pub fn open(words: &'a [AtomicU64], geometry: Geometry) -> Result<Self, RingError> {
-        let rings = words.chunks_exact(geometry.words());
+    pub fn open(words: Words<'a>, geometry: Geometry) -> Result<Self, RingError> {
+        let rings = words.chunks(geometry.words());
         rings
             .map(|ring| Reader::open(ring, geometry))
             .collect::<Result<_, _>>()

@@ -133,7 +133,7 @@ impl Workload {
         let writers: Vec<_> = rings
             .filter_map(|words| Writer::format(words, Geometry::KERNEL))
             .collect();
-        let rings = Rings::open(&self.memory, Geometry::KERNEL)
+        let rings = Rings::open(self.memory[..].into(), Geometry::KERNEL)
             .expect("rings that were just made have their size and version");
         for number in 0..SAMPLES {
             write(number, &writers[number % CPUS]);

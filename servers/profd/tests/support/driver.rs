@@ -36,7 +36,7 @@ impl<'m> Fake<'m> {
             .map(|words| Writer::format(words, geometry).expect("a whole ring"))
             .collect();
         Self {
-            rings: Rings::open(memory, geometry).expect("rings just made"),
+            rings: Rings::open(memory.into(), geometry).expect("rings just made"),
             writers,
             status: ProfilerStatus {
                 frequency: 100,

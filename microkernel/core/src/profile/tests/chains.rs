@@ -34,7 +34,7 @@ fn take(fake: &Fake, at: &Interrupted, threads: &FakeThreads) -> (Sample, Findin
     let geometry = Geometry::new(16, 1, SLOT_WORDS).unwrap();
     let words: Vec<_> = (0..geometry.words()).map(|_| AtomicU64::new(0)).collect();
     let ring = Writer::format(&words, geometry).unwrap();
-    let mut reader = Reader::open(&words, geometry).unwrap();
+    let mut reader = Reader::open(words[..].into(), geometry).unwrap();
     let place = Place {
         cpu: CpuId(3),
         machine: fake,

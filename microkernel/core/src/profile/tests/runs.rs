@@ -102,7 +102,7 @@ fn bench(cpus: usize) -> Bench {
     assert!(strict.cpus.set(states).is_ok());
     let sources: &'static [&'static dyn SampleSource] =
         leak([strict as &dyn SampleSource, leak(Tick { frequency: 100 })]);
-    let open = |words: &&'static Vec<AtomicU64>| Reader::open(words, RING).unwrap();
+    let open = |words: &&'static Vec<AtomicU64>| Reader::open(words[..].into(), RING).unwrap();
     Bench {
         driver: Driver::new(states, sources, MAP).unwrap(),
         strict,
