@@ -11,6 +11,7 @@ use kcore::kernel::{CpuState, Kernel, Parts};
 use kcore::profile::Interrupted;
 use kcore::sched::leave::Next;
 use kcore::sched::load::add;
+use kcore::trace::Ring;
 use spin::Once;
 
 /// The vector of a page fault, the only exception with an address.
@@ -109,6 +110,13 @@ pub fn interrupt(cpu: &PerCpu, which: u8, interrupted: &Interrupted) {
             machine.local.end_of_interrupt();
         }
     }
+}
+
+/// What this CPU did, event by event; `None` if that is not traced.
+pub fn traced(cpu: &PerCpu) -> Option<&'static Ring> {
+    let kernel = KERNEL.get()?;
+    let state = kernel.cpus.get(cpu.id.index())?;
+    kernel.tracing.load(Relaxed).then_some(&state.trace)
 }
 
 /// This CPU begins to take part in the kernel.

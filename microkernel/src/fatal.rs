@@ -3,11 +3,13 @@
 use crate::arch::machine::try_machine;
 use crate::arch::percpu::PerCpu;
 use crate::arch::{cpu, direct, entry, image, power};
+use crate::entry::traced;
 use crate::log::{last, show_tail};
 use core::fmt::Arguments;
 use core::panic::PanicInfo;
 use core::sync::atomic::{AtomicU32, Ordering};
 use ipc::abi::exit::{BacktraceEnd, CrashReport, ExitReason, FaultKind};
+use ipc::abi::trace::{TraceKind, TraceRecord};
 use ipc::bootfs::{Bootfs, INIT_SYMBOLS, KERNEL, KERNEL_SYMBOLS};
 use ipc::symtab::{Symbol, SymbolTable};
 use kcore::base::regs::{Reg, SavedRegs};
@@ -19,6 +21,8 @@ static ENDING: AtomicU32 = AtomicU32::new(0);
 static ARCHIVE: Once<Bootfs<'static>> = Once::new();
 /// Most frames of a backtrace.
 const FRAMES: usize = 32;
+/// Most events that are shown.
+const EVENTS: usize = 16;
 /// Microseconds that the other CPUs get to stop.
 const STOP_TIME: u64 = 100_000;
 
@@ -81,6 +85,7 @@ pub fn exception(frame: &SavedRegs, what: &str) -> ! {
     let symbols = symbols();
     frame_line("kernel", symbols, reg(Reg::Rip), false);
     backtrace(symbols, reg(Reg::Rbp));
+    show_events();
     power::fail()
 }
 
@@ -105,6 +110,7 @@ fn panic(info: &PanicInfo<'_>) -> ! {
         last(format_args!("{}", Row(row)));
     }
     backtrace(symbols(), rbp);
+    show_events();
     power::fail()
 }
 
@@ -116,6 +122,7 @@ pub fn init_ended(reason: ExitReason, code: u64, crash: Option<&CrashReport>) ->
         last(format_args!(
             "panic: init has ended: {reason:?}, code {code}{Where}"
         ));
+        show_events();
         power::fail()
     };
     match FaultKind::from_raw(crash.kind) {
@@ -135,6 +142,7 @@ pub fn init_ended(reason: ExitReason, code: u64, crash: Option<&CrashReport>) ->
     if crash.end != BacktraceEnd::Outermost as u64 {
         last(format_args!("  ..."));
     }
+    show_events();
     power::fail()
 }
 
@@ -190,6 +198,30 @@ impl core::fmt::Display for Row<'_> {
             write!(f, "  {name:>6} {value:016x}")?;
         }
         Ok(())
+    }
+}
+
+/// Prints the last events of this CPU, if events were traced, oldest first; each with how long it was before the first of these lines.
+fn show_events() {
+    let (Some(cpu), Some(machine)) = (PerCpu::try_current(), try_machine()) else {
+        return;
+    };
+    let Some(ring) = traced(cpu) else {
+        return;
+    };
+    let mut records = [TraceRecord::default(); EVENTS];
+    let first = ring.written().saturating_sub(EVENTS as u64);
+    let reading = ring.read(first, &mut records);
+    let now = cpu::tsc();
+    last(format_args!("last events (pid.tid, detail, words):"));
+    for record in records.iter().take(reading.copied) {
+        let ago = machine.scale.nanos(now.saturating_sub(record.tsc)) / 1000;
+        let name = record.kind().map_or("?", TraceKind::name);
+        let ([first, second], detail) = (record.words, record.detail());
+        let (pid, tid) = (record.pid(), record.tid());
+        last(format_args!(
+            "  -{ago} us {name} {pid}.{tid} {detail:#x} {first:#x} {second:#x}"
+        ));
     }
 }
 

@@ -16,6 +16,7 @@ use crate::arch::start::Boot;
 use crate::entry::{join, make_kernel};
 use crate::fatal::refuse;
 use crate::{arch, log};
+use core::sync::atomic::Ordering::Relaxed;
 use kcore::base::cpu::CpuId;
 use kcore::boot::command_line::{Word, unknown, words};
 use kcore::hardware::Hardware;
@@ -44,12 +45,14 @@ fn run(boot: &'static mut Boot) -> Result<&'static PerCpu, OutOfMemory> {
     let mebibytes = boot.ram_bytes.div_ceil(1 << 20);
     log::detail(format_args!("{cpus} cpus, {mebibytes} MiB"));
 
+    let trace = words(&boot.info.command_line).any(|word| word == Word::Trace);
     let trouble = words(&boot.info.command_line).find_map(|word| match word {
         Word::Fail(trouble) => Some(trouble),
-        Word::Verbose => None,
+        Word::Verbose | Word::Trace => None,
     });
     let pools = plan::pools(boot)?;
     let kernel = make_kernel(plan::parts(boot, machine, messages, pools, cpus, &module)?);
+    kernel.tracing.store(trace, Relaxed);
     let cpu = PerCpu::current();
     if let Some(trouble) = trouble {
         trouble::make(trouble);

@@ -7,6 +7,8 @@ use core::fmt::{Display, Formatter, Result};
 pub enum Word {
     /// The boot's details are shown on the serial line as well.
     Verbose,
+    /// Events are traced from the start.
+    Trace,
     /// Fail on purpose, once the kernel is there.
     Fail(Trouble),
 }
@@ -22,8 +24,9 @@ pub enum Trouble {
     Stack,
 }
 
-const WORDS: [(&str, Word); 4] = [
+const WORDS: [(&str, Word); 5] = [
     ("verbose", Word::Verbose),
+    ("trace", Word::Trace),
     ("panic=test", Word::Fail(Trouble::Panic)),
     ("panic=fault", Word::Fail(Trouble::Fault)),
     ("panic=stack", Word::Fail(Trouble::Stack)),
@@ -92,7 +95,7 @@ mod tests {
         }
         assert_eq!(
             unknown("panic=x verbose  Verbose").unwrap().to_string(),
-            "not known on the command line: panic=x Verbose (known: verbose panic=test panic=fault panic=stack)"
+            "not known on the command line: panic=x Verbose (known: verbose trace panic=test panic=fault panic=stack)"
         );
     }
 }

@@ -51,11 +51,17 @@ pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
         ),
         Case::new("the_end_of_init_is_told_with_what_it_said", || {
             let image = changed(context, "unreadable", unreadable)?;
-            let said = fails(&image, BootOptions::default())?;
+            let options = BootOptions {
+                cmdline: "trace".into(),
+                ..BootOptions::default()
+            };
+            let said = fails(&image, options)?;
             for words in [
                 &["init: ", "panicked at", "Damaged"][..],
                 &["init has panicked"],
                 &["  <- init`main+0x"],
+                // A breakpoint, with which a program that panics ends itself, was the last that the traced CPU did.
+                &["  -", " us fault 1.1 0x3 "],
             ] {
                 let is_told = |line: &str| words.iter().all(|word| line.contains(word));
                 ensure!(
