@@ -155,6 +155,8 @@ fn kills(suite: &mut Suite) {
     let state = syscall::thread_info(world.dead_thread.raw()).map(|info| info.1);
     let dead = Ok(ThreadState::Dead as u64);
     suite.equal(Syscall::thread_info, "a thread that ended", state, dead);
+    let set = [raw(world.dead_thread.raw()), 0, u64::MAX, 0, 0, 0];
+    suite.check(Syscall::thread_set, "a thread that ended", &set, Ok(()));
     let state = syscall::thread_info(world.held.raw()).map(|info| (info.1, info.2));
     let held = Ok((ThreadState::Held as u64, 0));
     suite.equal(Syscall::thread_info, "a held thread", state, held);

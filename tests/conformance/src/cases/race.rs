@@ -15,6 +15,8 @@ use crate::world::{SCRATCH, World, held_thread, made, process};
 
 /// Rounds of each race.
 const ROUNDS: u64 = 40;
+/// Pages of a mapping that takes several steps.
+const PAGES: u64 = 200;
 
 /// Where two threads meet: each round begins when both are there.
 static ROUND: AtomicU64 = AtomicU64::new(0);
@@ -151,48 +153,77 @@ fn starts(suite: &mut Suite, cpu: u64) {
     }
 }
 
-/// Of two who map something at the same place, one does; what it has mapped is unmapped once.
+/// Two at the same mapping. Of two who map, or unmap, the same, one does; who maps or changes what another unmaps finds it busy, or comes
+/// first, or too late.
 fn maps(suite: &mut Suite, cpu: u64) {
     let world = World::new();
-    let memory = OwnedHandle::new(made("memory", syscall::memory_create(Handle::NONE, 200, 0)));
+    let memory = OwnedHandle::new(made(
+        "memory",
+        syscall::memory_create(Handle::NONE, PAGES, 0),
+    ));
     let (child, pages) = (world.child.raw(), memory.raw());
     let map = move || {
         // SAFETY: the process is not this one.
-        unsafe { syscall::map(child, pages, SCRATCH, 0, 200, Rights::READ) }
+        unsafe { syscall::map(child, pages, SCRATCH, 0, PAGES, Rights::READ) }
     };
     let unmap = move || {
         // SAFETY: as above.
-        unsafe { syscall::unmap(child, SCRATCH, 200) }
+        unsafe { syscall::unmap(child, SCRATCH, PAGES) }
     };
-    let mapped = [Ok(()), Err(Error::Overlap), Err(Error::Busy)];
-    let unmapped = [Ok(()), Err(Error::NotMapped), Err(Error::Busy)];
-    for round in 1..=ROUNDS / 4 {
-        let other = rival(cpu, 2 * round, map);
-        begin(2 * round);
-        let mine = map();
-        suite.record(Syscall::map, "two at once", mine, &mapped);
-        suite.record(
-            Syscall::map,
-            "two at once, the other",
-            joined(other),
-            &mapped,
-        );
-        let other = rival(cpu, 2 * round + 1, unmap);
-        begin(2 * round + 1);
-        let mine = unmap();
-        suite.record(Syscall::unmap, "two at once", mine, &unmapped);
+    let protect = move || {
+        // SAFETY: as above.
+        unsafe { syscall::protect(child, SCRATCH, PAGES, Rights::WRITE) }
+    };
+    let (done, gone, busy) = (Ok(()), Err(Error::NotMapped), Err(Error::Busy));
+    for round in (1..=ROUNDS).step_by(4) {
+        let both = meet(cpu, round, map, map);
+        for answer in both {
+            let allowed = [done, Err(Error::Overlap)];
+            suite.record(Syscall::map, "two who map", answer, &allowed);
+        }
+        suite.equal(Syscall::map, "one of two maps", successes(both), 1);
+        let both = meet(cpu, round + 1, unmap, unmap);
+        for answer in both {
+            suite.record(Syscall::unmap, "two who unmap", answer, &[done, gone]);
+        }
+        suite.equal(Syscall::unmap, "one of two unmaps", successes(both), 1);
+        let [mapped, unmapped] = meet(cpu, round + 2, map, unmap);
+        suite.record(Syscall::map, "while another unmaps", mapped, &[done, busy]);
+        let allowed = [done, gone];
+        suite.record(Syscall::unmap, "while another maps", unmapped, &allowed);
+        // Where both succeeded, either may have been the last.
+        let rest: &[Want] = match (mapped, unmapped) {
+            (Ok(()), Ok(())) => &[done, gone],
+            (Ok(()), Err(_)) => &[done],
+            (Err(_), _) => &[gone],
+        };
+        suite.record(Syscall::unmap, "what is left of it", unmap(), rest);
+        made("a mapping", map());
+        let [changed, unmapped] = meet(cpu, round + 3, protect, unmap);
+        let allowed = [done, gone, busy];
+        suite.record(Syscall::protect, "while another unmaps", changed, &allowed);
         suite.record(
             Syscall::unmap,
-            "two at once, the other",
-            joined(other),
-            &unmapped,
+            "while another changes it",
+            unmapped,
+            &[done],
         );
-        let rest = unmap();
-        suite.record(
-            Syscall::unmap,
-            "nothing is left",
-            rest,
-            &[Err(Error::NotMapped)],
-        );
+        suite.record(Syscall::unmap, "nothing is left", unmap(), &[gone]);
     }
+}
+
+/// Two threads do something at the same time.
+fn meet(
+    cpu: u64,
+    round: u64,
+    mine: impl FnOnce() -> Want,
+    other: impl FnOnce() -> Want + Send + 'static,
+) -> [Want; 2] {
+    let other = rival(cpu, round, other);
+    begin(round);
+    [mine(), joined(other)]
+}
+
+fn successes(answers: [Want; 2]) -> usize {
+    answers.iter().filter(|answer| answer.is_ok()).count()
 }
