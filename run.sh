@@ -12,6 +12,7 @@ usage: ./run.sh [boot] [OPTIONS] [-- QEMU ARGS]   build, then boot with the seri
                                                   FILTER, for MINUTES (10) or until one fails
        ./run.sh bench [--check]                   build, then count the instructions of what is done most; with --check, fail
                                                   if a figure is above its budget
+       ./run.sh new NAME [--server]               make the skeleton of a program, or of a server and its client
 options:
   --smp N          CPUs (4)
   --mem MIB        memory (256)
@@ -30,7 +31,7 @@ TEXT
 
 command=boot
 case ${1-} in
-boot | build | test | soak | bench)
+boot | build | test | soak | bench | new)
     command=$1
     shift
     ;;
@@ -38,6 +39,7 @@ esac
 arguments=("$command" "$@")
 case $command in
 build) [ $# -eq 0 ] || usage ;;
+new) [[ $# -ge 1 && $# -le 2 && $1 != -* && ${2---server} == --server ]] || usage ;;
 soak) [ $# -le 2 ] && [[ ${1-1} =~ ^[0-9]+$ && ${2-} != -* ]] || usage ;;
 test) [ $# -le 1 ] && [[ ${1-} != -* ]] || usage ;;
 bench) [ $# -eq 0 ] || [[ $# -eq 1 && $1 == --check ]] || usage ;;
@@ -56,7 +58,7 @@ esac
 export SONDE_INVOKED_FROM=$PWD # relative paths among QEMU's arguments begin there
 cd "$(dirname "${BASH_SOURCE[0]}")"
 cache=${CARGO_TARGET_DIR:-target}/toolchain
-if [ "$command" = build ]; then
+if [[ $command == build || $command == new ]]; then
     sysroot/scripts/setup.sh "$cache"
 else
     sysroot/scripts/setup.sh "$cache" qemu

@@ -70,7 +70,7 @@ global_asm!(
 /// Runs a thread's body and ends the thread.
 extern "C" fn run(body: *mut Body) -> ! {
     // SAFETY: `start` leaked the box for this thread alone.
-    let body = unsafe { Box::from_raw(body) };
+    let body: Body = *unsafe { Box::from_raw(body) };
     body();
     leave()
 }

@@ -32,6 +32,14 @@ pub enum Command {
         /// Only the soaks whose name contains this.
         filter: Option<String>,
     },
+    /// Make the skeleton of a program.
+    New {
+        /// What it is called.
+        name: String,
+        /// A server instead: a package, a protocol, and a program that calls it.
+        #[arg(long)]
+        server: bool,
+    },
     /// Build, then pass every test.
     Test {
         /// Only the tests whose `suite::name` contains this.

@@ -5,6 +5,7 @@ mod bench;
 mod build;
 mod cli;
 mod gdb;
+mod new;
 mod qemu;
 mod soak;
 mod system;
@@ -16,6 +17,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use cli::{Cli, Command};
+use new::Kind;
 use workspace::Workspace;
 
 fn main() -> ExitCode {
@@ -29,6 +31,10 @@ fn main() -> ExitCode {
         Command::Bench { check } => bench::run(&workspace, check),
         Command::Soak { minutes, filter } => {
             soak::run(&workspace, minutes, filter.as_deref().unwrap_or(""))
+        }
+        Command::New { name, server } => {
+            let kind = if server { Kind::Server } else { Kind::Program };
+            new::run(&workspace, &name, kind)
         }
         Command::Test { filter } => test::run(&workspace, filter.as_deref().unwrap_or("")),
     });

@@ -59,6 +59,16 @@ impl Workspace {
         Ok(Self { root, target, bare })
     }
 
+    /// A copy of the tree at `root` that is built in `target`, with the same toolchain.
+    #[must_use]
+    pub fn elsewhere(&self, root: &Path, target: &Path) -> Self {
+        Self {
+            root: root.to_owned(),
+            target: target.to_owned(),
+            bare: self.bare.clone(),
+        }
+    }
+
     /// Cargo for host crates, run at the root.
     #[must_use]
     pub fn cargo(&self, command: &str) -> Command {

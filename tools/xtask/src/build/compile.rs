@@ -37,7 +37,7 @@ impl Executable {
 /// # Errors
 /// If it does not compile.
 pub fn kernel(workspace: &Workspace) -> Result<Executable> {
-    let mut made = cargo_build(workspace, &["kernel"])?;
+    let mut made = cargo_build(workspace, &["kernel".to_owned()])?;
     match (made.pop(), made.pop()) {
         (Some(kernel), None) => Ok(kernel),
         _ => bail!("the package `kernel` must have exactly one binary"),
@@ -48,7 +48,7 @@ pub fn kernel(workspace: &Workspace) -> Result<Executable> {
 ///
 /// # Errors
 /// If one does not compile, or two have the same name.
-pub fn programs(workspace: &Workspace, packages: &[&[&str]]) -> Result<Vec<Executable>> {
+pub fn programs(workspace: &Workspace, packages: &[Vec<String>]) -> Result<Vec<Executable>> {
     let mut made = Vec::new();
     for packages in packages {
         made.extend(cargo_build(workspace, packages)?);
@@ -73,7 +73,7 @@ struct Target {
     name: String,
 }
 
-fn cargo_build(workspace: &Workspace, packages: &[&str]) -> Result<Vec<Executable>> {
+fn cargo_build(workspace: &Workspace, packages: &[String]) -> Result<Vec<Executable>> {
     let mut cargo = workspace.bare_cargo("build");
     cargo.args(["--bins", "--message-format=json-render-diagnostics"]);
     for package in packages {

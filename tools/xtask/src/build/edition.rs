@@ -4,42 +4,52 @@
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 
 use super::config::Mistake;
-
-/// Packages whose binaries are in every boot archive.
-pub const PROGRAM_PACKAGES: [&str; 5] = ["init", "console", "profd", "shell", "programs"];
-/// Packages whose binaries are in the test archive alone.
-pub const TEST_PACKAGES: [&str; 3] = ["bench", "conformance", "runtime"];
 
 /// One boot archive.
 #[derive(Debug)]
 pub struct Edition {
     /// Its name among the built files.
     pub archive: &'static str,
-    /// Packages with its programs. Each list is built by a cargo invocation of its own, so that what one asks of shared crates
-    /// does not change the others.
-    pub packages: &'static [&'static [&'static str]],
+    /// Where the packages with its programs are, in the words of the workspace's `members`. Each list is built by a cargo
+    /// invocation of its own, so that what one asks of shared crates does not change the others.
+    programs: &'static [&'static [&'static str]],
     /// Files with the entries of its programs, which are read as if they were one.
     config: &'static [&'static str],
 }
 
+const SHIPPED_PROGRAMS: &[&str] = &["servers/*", "programs"];
+const TEST_PROGRAMS: &[&str] = &["tests/*"];
+
 /// What users boot.
 pub const SHIPPED: Edition = Edition {
     archive: "bootfs",
-    packages: &[&PROGRAM_PACKAGES],
+    programs: &[SHIPPED_PROGRAMS],
     config: &["system.toml"],
 };
 
 /// What tests and benchmarks boot that need programs of their own.
 pub const TEST: Edition = Edition {
     archive: "bootfs-test",
-    packages: &[&PROGRAM_PACKAGES, &TEST_PACKAGES],
+    programs: &[SHIPPED_PROGRAMS, TEST_PROGRAMS],
     config: &["system.toml", "tests/system.toml"],
 };
 
 impl Edition {
+    /// The packages whose binaries it holds, by the lists in which they are built. A package is named as its directory.
+    ///
+    /// # Errors
+    /// If a directory cannot be read.
+    pub fn packages(&self, root: &Path) -> Result<Vec<Vec<String>>> {
+        let list = |places: &&[&str]| {
+            let packages = places.iter().map(|place| packages(root, place));
+            Ok(packages.collect::<Result<Vec<_>>>()?.concat())
+        };
+        self.programs.iter().map(list).collect()
+    }
+
     /// Reads the configuration.
     ///
     /// # Errors
@@ -53,6 +63,23 @@ impl Edition {
         }
         Ok(config)
     }
+}
+
+/// The packages at one place: the directory itself, or each directory in it that has a manifest.
+fn packages(root: &Path, place: &str) -> Result<Vec<String>> {
+    let Some(parent) = place.strip_suffix("/*") else {
+        return Ok(vec![place.to_owned()]);
+    };
+    let mut names = Vec::new();
+    for entry in fs::read_dir(root.join(parent)).with_context(|| parent.to_owned())? {
+        let entry = entry?;
+        if entry.path().join("Cargo.toml").is_file() {
+            let name = entry.file_name().into_string();
+            names.push(name.map_err(|name| anyhow!("{}: not a name", name.display()))?);
+        }
+    }
+    names.sort();
+    Ok(names)
 }
 
 /// Configuration files one after the other.
@@ -107,8 +134,19 @@ mod tests {
     }
 
     #[test]
+    fn packages_are_found_where_they_are() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let packages = TEST.packages(&root).unwrap();
+        assert!(packages[0].starts_with(&["console".into(), "init".into()]));
+        assert!(packages[0].ends_with(&["programs".into()]));
+        // Beside them is a file.
+        assert!(packages[1].contains(&"bench".into()));
+        assert!(!packages[1].contains(&"system.toml".into()));
+    }
+
+    #[test]
     fn the_test_archive_has_all_that_is_shipped() {
-        assert!(TEST.packages.starts_with(SHIPPED.packages));
+        assert!(TEST.programs.starts_with(SHIPPED.programs));
         assert!(TEST.config.starts_with(SHIPPED.config));
         assert_ne!(TEST.archive, SHIPPED.archive);
     }

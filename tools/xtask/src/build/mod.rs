@@ -27,7 +27,7 @@ use crate::workspace::Workspace;
 use archive::Archive;
 use compile::Executable;
 use config::SystemFile;
-pub use edition::{Edition, PROGRAM_PACKAGES, SHIPPED, TEST, TEST_PACKAGES};
+pub use edition::{Edition, SHIPPED, TEST};
 
 /// What QEMU is given.
 #[derive(Clone, Debug)]
@@ -47,7 +47,7 @@ pub fn build(workspace: &Workspace, edition: &Edition) -> Result<Image> {
     let system = SystemFile::parse(&source.text).map_err(|mistake| source.error(mistake))?;
 
     let kernel = compile::kernel(workspace)?;
-    let programs = compile::programs(workspace, edition.packages)?;
+    let programs = compile::programs(workspace, &edition.packages(&workspace.root)?)?;
     let images: Vec<_> = programs.iter().map(Executable::archive_name).collect();
     let config = system
         .compile(&images)

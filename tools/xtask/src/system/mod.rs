@@ -24,6 +24,7 @@ mod shell;
 mod shortage;
 pub mod tables;
 mod truth;
+mod walkthrough;
 
 use anyhow::Result;
 
@@ -53,6 +54,7 @@ pub fn run(context: &Context<'_>) -> Result<Report> {
     cases.extend(demo::cases(context));
     cases.extend(bench::cases(context));
     cases.extend(runtime::cases(context));
+    cases.extend(walkthrough::cases(context));
     cases.extend(gdb::cases(context));
     cases.extend(soak::short_cases(context));
     let mut report = run_cases(context, JOBS, &cases);

@@ -8,9 +8,12 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Result, anyhow};
 
-use crate::build::{PROGRAM_PACKAGES, TEST_PACKAGES};
+use crate::build::TEST;
 
 use super::{Context, Outcome, Report, docs, run_cases, succeed};
+
+/// Clippy for the bare target: the kernel, then each list of packages of the test archive.
+const BARE_CHECKS: [&str; 3] = ["clippy-kernel", "clippy-programs", "clippy-test-programs"];
 
 /// Runs the checks asked for.
 ///
@@ -36,23 +39,18 @@ pub fn run(context: &Context<'_>) -> Result<Report> {
     check(context, &mut report, "clippy-host", "clippy", host)?;
 
     if workspace.bare_is_native() {
-        for (name, packages) in [
-            ("clippy-kernel", &["kernel"][..]),
-            ("clippy-programs", &PROGRAM_PACKAGES),
-            ("clippy-test-programs", &TEST_PACKAGES),
-        ] {
+        let mut lists = vec![vec!["kernel".to_owned()]];
+        lists.extend(TEST.packages(&workspace.root)?);
+        for (name, packages) in BARE_CHECKS.into_iter().zip(lists) {
             let mut bare = workspace.bare_cargo("clippy");
             bare.arg("--quiet");
             for package in packages {
-                bare.args(["--package", package]);
+                bare.args(["--package", &package]);
             }
             bare.args(["--", "-D", "warnings"]);
             check(context, &mut report, name, "clippy", bare)?;
         }
-    } else if ["clippy-kernel", "clippy-programs", "clippy-test-programs"]
-        .iter()
-        .any(|name| context.wants(name))
-    {
+    } else if BARE_CHECKS.iter().any(|name| context.wants(name)) {
         report
             .notes
             .push("clippy for the bare target: its core belongs to another compiler".into());

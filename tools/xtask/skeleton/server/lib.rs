@@ -1,0 +1,46 @@
+//! The @name@ server: keeps one sum for all its callers. Its logic, tested on the host.
+#![cfg_attr(not(test), no_std)]
+#![forbid(unsafe_code)]
+
+use ipc::proto::@name@::{self, @Name@Error, SUM_MAX};
+use ipc::proto::{Call, Responder, Served};
+
+/// What the server remembers.
+#[derive(Debug, Default)]
+pub struct @Name@ {
+    sum: u64,
+}
+
+impl<P: Responder> @name@::Service<P> for @Name@ {
+    fn add(
+        &mut self,
+        call: Call<'_, P, @name@::Add>,
+        number: u32,
+    ) -> Served<@name@::Add, P::Handle> {
+        let sum = self.sum + u64::from(number);
+        if sum > SUM_MAX {
+            return Err(@Name@Error::Full);
+        }
+        self.sum = sum;
+        Ok(call.reply(sum))
+    }
+
+    fn sum(&mut self, call: Call<'_, P, @name@::Sum>, (): ()) -> Served<@name@::Sum, P::Handle> {
+        Ok(call.reply(self.sum))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ipc::proto::{CallError, Loopback};
+
+    #[test]
+    fn numbers_are_added_up_to_the_largest_sum() {
+        let server = @Name@ { sum: SUM_MAX - 5 };
+        let mut client = @name@::Client::new(Loopback::new(server, @name@::dispatch));
+        assert_eq!(client.add(&3), Ok(SUM_MAX - 2));
+        assert_eq!(client.add(&3), Err(CallError::Service(@Name@Error::Full)));
+        assert_eq!(client.sum(&()), Ok(SUM_MAX - 2));
+    }
+}

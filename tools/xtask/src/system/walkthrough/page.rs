@@ -1,0 +1,168 @@
+//! A page's sessions: commands, and what the page says that they print.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, ensure};
+
+/// A command and what follows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Command {
+    /// With the `$ ` or `> ` before it.
+    pub typed: String,
+    /// The lines that it prints.
+    pub printed: Vec<String>,
+}
+
+/// A page: its blocks that are sessions.
+#[derive(Debug)]
+pub struct Page(Vec<Vec<Command>>);
+
+impl Page {
+    /// Reads a page.
+    ///
+    /// # Errors
+    /// If it cannot be read, or has no session.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
+        let page = Self::parse(&text);
+        ensure!(
+            page.sessions().next().is_some(),
+            "{} has no session",
+            path.display()
+        );
+        Ok(page)
+    }
+
+    fn parse(text: &str) -> Self {
+        let mut blocks = Vec::new();
+        let mut block: Option<Vec<Command>> = None;
+        for line in text.lines() {
+            if line.starts_with("```") {
+                match block.take() {
+                    Some(commands) => blocks.push(commands),
+                    None => block = Some(Vec::new()),
+                }
+            } else if let Some(commands) = &mut block {
+                if line.starts_with("$ ") || line.starts_with("> ") {
+                    // What is behind two blanks and `#` is a remark.
+                    let typed = line
+                        .split("  #")
+                        .next()
+                        .unwrap_or(line)
+                        .trim_end()
+                        .to_owned();
+                    let printed = Vec::new();
+                    commands.push(Command { typed, printed });
+                } else if let Some(command) = commands.last_mut() {
+                    command.printed.push(line.to_owned());
+                }
+            }
+        }
+        Self(blocks)
+    }
+
+    /// Every command.
+    pub fn commands(&self) -> impl Iterator<Item = &Command> {
+        self.0.iter().flatten()
+    }
+
+    /// The blocks that type something to the guest.
+    pub fn sessions(&self) -> impl Iterator<Item = &[Command]> {
+        let is_session = |block: &&Vec<Command>| {
+            let mut commands = block.iter();
+            commands.any(|command| command.typed.starts_with("> "))
+        };
+        self.0.iter().filter(is_session).map(Vec::as_slice)
+    }
+}
+
+impl Command {
+    /// Compares what was printed with the page.
+    ///
+    /// # Errors
+    /// The first line of the page that was not printed.
+    pub fn check(&self, printed: &str) -> Result<()> {
+        if self.typed.starts_with("> profile") {
+            for name in self.printed.iter().filter_map(|line| function(line)) {
+                ensure!(printed.contains(name), "the page names {name}");
+            }
+            return Ok(());
+        }
+        let mut lines = printed.lines().map(without_numbers);
+        for line in &self.printed {
+            let expected = without_numbers(line);
+            ensure!(lines.any(|line| line == expected), "the page has: {line}");
+        }
+        Ok(())
+    }
+}
+
+/// The function of a program that a line of a profile names. The kernel's depend on when it was looked at.
+fn function(line: &str) -> Option<&str> {
+    let name = line.split(' ').find(|word| word.contains('`'))?;
+    let name = name.split('+').next()?;
+    (!name.starts_with("kernel`")).then_some(name)
+}
+
+/// A line with `#` for each number.
+fn without_numbers(line: &str) -> String {
+    let mut text = String::new();
+    for character in line.trim_end().chars() {
+        if !character.is_ascii_digit() {
+            text.push(character);
+        } else if !text.ends_with('#') {
+            text.push('#');
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = "\
+Text `> not a command`.
+```
+$ ./run.sh new pulse
+made x
+```
+```
+$ ./run.sh
+> run pulse 2 &  # in the background
+started 5 pulse
+> profile
+ 5.0% 3 pulse`primes+0x1..0x2
+        <- kernel`idle+0x3
+```
+";
+
+    #[test]
+    fn a_page_is_commands_and_what_they_print() {
+        let page = Page::parse(PAGE);
+        let typed: Vec<_> = page
+            .commands()
+            .map(|command| command.typed.as_str())
+            .collect();
+        assert_eq!(
+            typed,
+            [
+                "$ ./run.sh new pulse",
+                "$ ./run.sh",
+                "> run pulse 2 &",
+                "> profile"
+            ]
+        );
+        let sessions: Vec<_> = page.sessions().collect();
+        assert_eq!(sessions.len(), 1);
+        let [_, run, profile] = sessions[0] else {
+            panic!("{sessions:?}");
+        };
+        assert!(run.check("started 17 pulse\n").is_ok());
+        assert!(run.check("started pulse\n").is_err());
+        assert!(run.check("no such program\n").is_err());
+        assert!(profile.check("80.5% 9 pulse`primes+0x7\n").is_ok());
+        assert!(profile.check("80.5% 9 pulse`main+0x7\n").is_err());
+    }
+}
