@@ -7,7 +7,7 @@ use ipc::abi::inspect::{
     mapping_index, page_index, stack_index,
 };
 use ipc::abi::profile::{EventSpec, ProfilerStatus, SampleCounters, SourceRequest};
-use ipc::abi::trace::{TRACE_READ_MAX, TraceRecord};
+use ipc::abi::trace::{TRACE_READ_MAX, TraceInfo, TraceRecord};
 use ipc::abi::{Error, Handle};
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -102,6 +102,15 @@ pub fn interrupt_info(system: Handle, cpu: u64) -> Result<InterruptInfo, Error> 
 /// `NotFound` past the last line.
 pub fn line_info(system: Handle, line: u64) -> Result<Option<LineInfo>, Error> {
     slot_info(system, InfoKind::Line, line)
+}
+
+/// The trace as a whole.
+///
+/// # Errors
+/// See the call `system_info`.
+pub fn trace_info(system: Handle) -> Result<TraceInfo, Error> {
+    syscall::system_info(system, InfoKind::Trace as u64, 0)?;
+    Ok(buffer::record())
 }
 
 /// The record of a slot, if it is in use.

@@ -69,6 +69,8 @@ kinds! {
     9 Interrupts;
     /// One [`LineInfo`](super::inspect::LineInfo) for each interrupt line that somebody has or that was ever signalled.
     10 Line;
+    /// One [`TraceInfo`](super::trace::TraceInfo); the index must be 0.
+    11 Trace;
 }
 
 /// Where the machine's memory is, in pages of 4 KiB.

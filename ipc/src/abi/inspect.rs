@@ -67,6 +67,8 @@ pub struct ThreadInfo {
     pub at_ns: u64,
     /// Stack pointer that it was created with.
     pub stack: u64,
+    /// Memory object that its IPC buffer is in, as [`MappingInfo::object`] tells it.
+    pub buffer: u64,
 }
 
 /// Where the pages of a mapping come from.

@@ -14,6 +14,16 @@ pub const TRACE_READ_MAX: usize = PAYLOAD_MAX / size_of::<TraceRecord>();
 /// Instead of a position: none is known, and only what comes from now on is wanted.
 pub const TRACE_NEWEST: u64 = u64::MAX;
 
+/// The trace as a whole.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+#[repr(C)]
+pub struct TraceInfo {
+    /// Whether it is on.
+    pub on: u64,
+}
+
 /// An event.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Default, FromBytes, IntoBytes, Immutable, KnownLayout,

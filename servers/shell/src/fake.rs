@@ -1,5 +1,7 @@
 //! A system and a session for tests: what commands ask is answered from fields, and what they do is remembered.
 
+mod kernel;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
@@ -12,6 +14,8 @@ use ipc::proto::profd::{Refusal, Request};
 use crate::protocol::Stop;
 use crate::session::Session;
 use crate::system::{InitResult, LogPart, System};
+
+pub use kernel::FakeKernel;
 
 /// The system. Programs that it starts get pids from 7 on and run until they are in `ended`.
 #[derive(Default)]
@@ -41,6 +45,11 @@ pub struct FakeSystem {
     pub now: u64,
     /// Nanoseconds that each wait takes.
     pub per_wait: u64,
+    pub kernel: FakeKernel,
+    /// What the CPUs and the kernel are once a time has been waited for.
+    pub later: Option<(Vec<CpuInfo>, FakeKernel)>,
+    pub archive: Option<&'static [u8]>,
+    pub rebooted: bool,
     pub log: VecDeque<LogPart>,
     pub powered_off: bool,
     pub version: String,
@@ -170,6 +179,12 @@ impl System for FakeSystem {
     fn now(&self) -> u64 {
         self.now
     }
+    fn rest(&mut self, until: u64) {
+        self.now = until;
+        if let Some((cpus, kernel)) = self.later.take() {
+            (self.cpus, self.kernel) = (cpus, kernel);
+        }
+    }
     fn tsc_hz(&self) -> u64 {
         2_000_000_000
     }
@@ -178,6 +193,13 @@ impl System for FakeSystem {
     }
     fn version(&mut self) -> Result<String, Error> {
         Ok(self.version.clone())
+    }
+    fn archive(&mut self) -> Result<&'static [u8], Error> {
+        self.archive.ok_or(Error::NotFound)
+    }
+    fn reboot(&mut self) -> Error {
+        self.rebooted = true;
+        Error::MissingRight
     }
     fn power_off(&mut self) -> Error {
         self.powered_off = true;

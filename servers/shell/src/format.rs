@@ -43,6 +43,20 @@ impl fmt::Display for Span {
     }
 }
 
+/// A name as the kernel has it, padded with zeroes. One that cannot be shown is `?`.
+#[derive(Clone, Copy, Debug)]
+pub struct Name<'a>(pub &'a [u8]);
+
+impl fmt::Display for Name<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let len = self.0.iter().position(|&byte| byte == 0);
+        let bytes = &self.0[..len.unwrap_or(self.0.len())];
+        let shown = bytes.iter().all(u8::is_ascii_graphic) && !bytes.is_empty();
+        let text = core::str::from_utf8(bytes).ok().filter(|_| shown);
+        f.pad(text.unwrap_or("?"))
+    }
+}
+
 /// A part of a whole in percent with one decimal, rounded to nearest: `12.3%`. Of nothing: `0.0%`.
 #[derive(Clone, Copy, Debug)]
 pub struct Percent(pub u64, pub u64);
@@ -51,7 +65,10 @@ impl fmt::Display for Percent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (part, whole) = (u128::from(self.0), u128::from(self.1).max(1));
         let tenths = (part * 1000 + whole / 2) / whole;
-        write!(f, "{}.{}%", tenths / 10, tenths % 10)
+        let mut text = heapless::String::<48>::new();
+        // Forty digits, a point, a percent sign.
+        let _ = fmt::Write::write_fmt(&mut text, format_args!("{}.{}%", tenths / 10, tenths % 10));
+        f.pad(&text)
     }
 }
 
@@ -88,6 +105,15 @@ mod tests {
         assert_eq!(Span(60 * SECOND).to_string(), "1m 0.000s");
         assert_eq!(Span(3_723_456_000_000).to_string(), "1h 2m 3.456s");
         assert_eq!(Span(86_400 * SECOND).to_string(), "1d 0h 0m 0.000s");
+    }
+
+    #[test]
+    fn names_are_one_word() {
+        assert_eq!(Name(b"init\0\0\0").to_string(), "init");
+        assert_eq!(format!("{:<8}|", Name(b"shares")), "shares  |");
+        for bad in [&b""[..], b"\0", b"a b", b"\x1b[2J", b"\xff"] {
+            assert_eq!(Name(bad).to_string(), "?");
+        }
     }
 
     #[test]

@@ -15,8 +15,10 @@ pub mod ending;
 #[cfg(test)]
 mod fake;
 pub mod format;
+pub mod inspect;
 pub mod jobs;
 pub mod line;
+pub mod pause;
 pub mod persist;
 pub mod protocol;
 pub mod session;

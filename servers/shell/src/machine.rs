@@ -6,14 +6,21 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use ipc::abi::info::{CpuInfo, InfoKind, MemoryInfo};
+use ipc::abi::inspect::{
+    InterruptInfo, LineInfo, MappingInfo, PageInfo, ProcessInfo as Slot, StackInfo, StackKind,
+    ThreadInfo,
+};
+use ipc::abi::trace::{TRACE_READ_MAX, TraceRecord};
 use ipc::abi::{Error, NEVER, Rights};
 use ipc::proto::init::{self, Args, ExitReport, Name, ProcessInfo, Spawn};
 use ipc::proto::profd::{self, Refusal, Request, SessionName, Spot, Start};
 use ipc::proto::{CallError, ProtocolError, stream};
+use shell::inspect::{Inspect, TracePart};
 use shell::protocol::PROGRAMS;
 use shell::system::{InitResult, LogPart, System};
 use shell::text;
-use sysroot::{Connection, Mapping, handle, record, startup, syscall, time};
+use sysroot::{Connection, Mapping, clock, handle, mapping, record, startup, syscall, time};
+use zerocopy::FromZeros;
 
 use crate::threads::Wiring;
 
@@ -25,8 +32,10 @@ const VERSION_MAX: usize = 256;
 const LOCATE_TIMEOUT: u64 = 500 * time::MILLISECOND;
 /// What the last output gets to leave before the power goes, in nanoseconds.
 const FLUSH_TIMEOUT: u64 = 1000 * time::MILLISECOND;
-/// Action of the call `system_power`.
+/// Actions of the call `system_power`.
 const POWER_OFF: u64 = 0;
+/// See above.
+const REBOOT: u64 = 1;
 
 /// Profiles that this program's sessions have asked for.
 static PROFILES: AtomicU64 = AtomicU64::new(0);
@@ -70,6 +79,72 @@ impl Machine {
             NEVER => connection,
             deadline => connection.timeout(deadline.saturating_sub(time::now())),
         })
+    }
+
+    /// Ends the machine, or begins it anew. Returns only if that is refused.
+    fn power(&mut self, action: u64) -> Error {
+        // Whatever comes of it: the machine is to go off, also if nobody reads its last words.
+        let stream = Connection::new(self.wiring.stream.1).timeout(FLUSH_TIMEOUT);
+        let _ = stream::Client::new(stream).flush(&());
+        match syscall::system_power(self.wiring.system, action) {
+            Err(error) => error,
+            // It does not return then.
+            Ok(()) => Error::Unsupported,
+        }
+    }
+}
+
+impl Inspect for Machine {
+    fn process_slot(&mut self, slot: u64) -> Result<Option<Slot>, Error> {
+        record::process_info(self.wiring.system, slot)
+    }
+
+    fn thread_slot(&mut self, slot: u64) -> Result<Option<ThreadInfo>, Error> {
+        record::thread_info(self.wiring.system, slot)
+    }
+
+    fn mapping(&mut self, process: u64, n: u64) -> Result<Option<MappingInfo>, Error> {
+        record::mapping_info(self.wiring.system, process, n)
+    }
+
+    fn page(&mut self, process: u64, n: u64, page: u32) -> Result<Option<PageInfo>, Error> {
+        record::page_info(self.wiring.system, process, n, page)
+    }
+
+    fn stack(&mut self, cpu: u64, which: StackKind) -> Result<StackInfo, Error> {
+        record::stack_info(self.wiring.system, cpu, which)
+    }
+
+    fn interrupts(&mut self, cpu: u64) -> Result<InterruptInfo, Error> {
+        record::interrupt_info(self.wiring.system, cpu)
+    }
+
+    fn line(&mut self, line: u64) -> Result<Option<LineInfo>, Error> {
+        record::line_info(self.wiring.system, line)
+    }
+
+    fn is_traced(&mut self) -> Result<bool, Error> {
+        Ok(record::trace_info(self.wiring.system)?.on != 0)
+    }
+
+    fn set_trace(&mut self, on: bool) -> Result<(), Error> {
+        syscall::trace_control(self.wiring.system, on.into())
+    }
+
+    fn trace(&mut self, cpu: u64, position: u64) -> Result<TracePart, Error> {
+        let mut records = [TraceRecord::new_zeroed(); TRACE_READ_MAX];
+        let (next, len, lost) =
+            record::trace_read(self.wiring.system, cpu, position, &mut records)?;
+        let records = records[..len].to_vec();
+        Ok(TracePart {
+            records,
+            next,
+            lost,
+        })
+    }
+
+    fn time_at(&self, tsc: u64) -> u64 {
+        clock::nanoseconds(&startup::info(), tsc)
     }
 }
 
@@ -171,6 +246,11 @@ impl System for Machine {
         time::now()
     }
 
+    fn rest(&mut self, until: u64) {
+        // Whatever it says, who waits looks at the time and at the terminal.
+        let _ = syscall::wait(self.wiring.wake, until);
+    }
+
     fn tsc_hz(&self) -> u64 {
         startup::info().tsc_hz
     }
@@ -188,14 +268,15 @@ impl System for Machine {
         Ok(String::from_utf8_lossy(&bytes[..len]).into_owned())
     }
 
+    fn archive(&mut self) -> Result<&'static [u8], Error> {
+        mapping::bootfs()
+    }
+
     fn power_off(&mut self) -> Error {
-        // Whatever comes of it: the machine is to go off, also if nobody reads its last words.
-        let stream = Connection::new(self.wiring.stream.1).timeout(FLUSH_TIMEOUT);
-        let _ = stream::Client::new(stream).flush(&());
-        match syscall::system_power(self.wiring.system, POWER_OFF) {
-            Err(error) => error,
-            // It does not return then.
-            Ok(()) => Error::Unsupported,
-        }
+        self.power(POWER_OFF)
+    }
+
+    fn reboot(&mut self) -> Error {
+        self.power(REBOOT)
     }
 }

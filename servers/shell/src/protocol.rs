@@ -28,6 +28,8 @@ pub enum Stop {
     Process(u32),
     /// The profile with this number, whether profd has been asked for it yet or not.
     Profile(u64),
+    /// A wait for a time.
+    Wait,
 }
 
 /// Most bytes that complete a word: a program's name, a number or a command, and the blank behind it.
@@ -144,6 +146,7 @@ mod tests {
             (Stop::Nothing, &[0][..]),
             (Stop::Process(300), &[1, 0xac, 2]),
             (Stop::Profile(300), &[2, 0xac, 2]),
+            (Stop::Wait, &[3]),
         ] {
             assert_eq!(postcard::to_slice(&stop, &mut buffer).unwrap(), expected);
         }

@@ -10,6 +10,8 @@ use ipc::proto::CallError;
 use ipc::proto::init::{Args, ExitReport, InitError, Name, ProcessInfo};
 use ipc::proto::profd::{Refusal, Request};
 
+use crate::inspect::Inspect;
+
 /// A call to init.
 pub type InitResult<T> = Result<T, CallError<InitError>>;
 
@@ -25,7 +27,7 @@ pub struct LogPart {
 }
 
 /// What commands can do to the system.
-pub trait System {
+pub trait System: Inspect {
     /// Process id of this shell.
     fn own_pid(&self) -> u32;
 
@@ -102,6 +104,12 @@ pub trait System {
     /// Nanoseconds since boot.
     fn now(&self) -> u64;
 
+    /// Waits until a time, in nanoseconds since boot; returns earlier when the reader of a [`Stop::Wait`] was told to, and may for no
+    /// reason at all. See [`pause`](crate::pause::pause).
+    ///
+    /// [`Stop::Wait`]: crate::protocol::Stop::Wait
+    fn rest(&mut self, until: u64);
+
     /// TSC ticks in a second.
     fn tsc_hz(&self) -> u64;
 
@@ -117,6 +125,15 @@ pub trait System {
     /// The kernel's.
     fn version(&mut self) -> Result<String, Error>;
 
+    /// The boot archive.
+    ///
+    /// # Errors
+    /// `NotFound` if the shell was not given it, or the kernel's.
+    fn archive(&mut self) -> Result<&'static [u8], Error>;
+
     /// Powers off. Returns only if that is refused.
     fn power_off(&mut self) -> Error;
+
+    /// Boots the machine again. Returns only if that is refused.
+    fn reboot(&mut self) -> Error;
 }

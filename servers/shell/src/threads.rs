@@ -62,6 +62,8 @@ pub enum Failure {
     OwnId(Error),
     /// The kernel refused a terminal's endpoint, or a handle of it.
     Terminal(Error),
+    /// The kernel refused the notification that ends a wait.
+    Wake(Error),
     /// The kernel refused a thread.
     Thread(Error),
     /// The terminal can no longer be served.
@@ -76,6 +78,7 @@ impl fmt::Display for Failure {
             Self::NotGiven(what) => write!(f, "was not given {}", what.name()),
             Self::OwnId(error) => write!(f, "no process id: {error}"),
             Self::Terminal(error) => write!(f, "no terminal: {error}"),
+            Self::Wake(error) => write!(f, "nothing to end a wait: {error}"),
             Self::Thread(error) => write!(f, "no thread for the session: {error}"),
             Self::Receive(error) => write!(f, "the terminal cannot be served: {error}"),
             Self::Closed => f.write_str("the session's stream is gone"),
@@ -92,6 +95,8 @@ pub struct Wiring {
     pub stream: (&'static str, Handle),
     /// The terminal's endpoint, to make handles for programs.
     pub terminal: Handle,
+    /// Notification that ends a wait of the thread that runs commands.
+    pub wake: Handle,
     /// init.
     pub init: Handle,
     /// profd.
@@ -108,10 +113,12 @@ pub fn run(name: &'static str, leave: &'static str) -> Result<Infallible, Failur
     let endpoint = syscall::endpoint_create().map_err(Failure::Terminal)?;
     let endpoint = OwnedHandle::new(endpoint);
     let own = record::process_status(Handle::NONE).map_err(Failure::OwnId)?;
+    let wake = OwnedHandle::new(syscall::notification_create().map_err(Failure::Wake)?);
     let wiring = Wiring {
         pid: own.pid as u32,
         stream: (name, Given::Stream(name).handle()?),
         terminal: endpoint.raw(),
+        wake: wake.raw(),
         init: Given::Init.handle()?,
         profd: Given::Profd.handle()?,
         system: Given::System.handle()?,
@@ -155,6 +162,10 @@ fn carry_out(stop: Stop, wiring: Wiring) {
         Stop::Process(pid) => {
             // If it fails the process has ended already, and whoever waits for it knows.
             let _ = init::Client::new(Connection::new(wiring.init)).kill(&pid);
+        }
+        Stop::Wait => {
+            // The notification is as old as the session, so the handle is good.
+            let _ = syscall::signal(wiring.wake, 1);
         }
         Stop::Profile(number) => {
             // If it fails profd has died, and the profile with it.

@@ -65,7 +65,7 @@ impl<H: Hardware> Kernel<H> {
         let kind = InfoKind::from_raw(kind).ok_or(Error::BadArgument)?;
         let single = matches!(
             kind,
-            InfoKind::Memory | InfoKind::CommandLine | InfoKind::Version
+            InfoKind::Memory | InfoKind::CommandLine | InfoKind::Version | InfoKind::Trace
         );
         if index != 0 && single {
             return Err(Error::NotFound.into());
@@ -82,6 +82,7 @@ impl<H: Hardware> Kernel<H> {
             InfoKind::Stack => self.put_all(caller, self.stack_state(index)?.as_bytes()),
             InfoKind::Interrupts => self.put_all(caller, self.interrupt_state(index)?.as_bytes()),
             InfoKind::Line => self.put_some(caller, self.line_state(caller, index)?),
+            InfoKind::Trace => self.put_all(caller, self.trace_state().as_bytes()),
         };
         Ok((bytes,))
     }

@@ -197,6 +197,7 @@ impl<H: Hardware> Kernel<H> {
             cpu_ns: self.hw.tsc_to_nanos(ran),
             at_ns: self.hw.time_at(now).0,
             stack: thread.stack.load(Relaxed),
+            buffer: thread.buffer_object.load(Relaxed),
         };
         fence(Acquire);
         // The same thread all the while, or none.

@@ -4,7 +4,7 @@ use super::{Caller, Stop};
 use crate::hardware::Hardware;
 use crate::kernel::Kernel;
 use core::sync::atomic::Ordering::Relaxed;
-use ipc::abi::trace::{TRACE_READ_MAX, TraceRecord};
+use ipc::abi::trace::{TRACE_READ_MAX, TraceInfo, TraceRecord};
 use ipc::abi::{Error, Handle, Rights};
 use zerocopy::{FromZeros, IntoBytes};
 
@@ -24,6 +24,11 @@ impl<H: Hardware> Kernel<H> {
         // Each CPU sees it in its own time; nothing depends on when.
         self.tracing.store(on, Relaxed);
         Ok(())
+    }
+
+    pub(super) fn trace_state(&self) -> TraceInfo {
+        let on = self.tracing.load(Relaxed);
+        TraceInfo { on: on.into() }
     }
 
     pub(super) fn trace_read(

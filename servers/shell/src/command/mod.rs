@@ -5,13 +5,22 @@ mod argument;
 mod demo;
 mod dmesg;
 mod help;
+mod irq;
 mod machine;
+mod map;
+mod objects;
 mod prefix;
 mod process;
 mod profile;
+mod reboot;
 mod session;
+mod stacks;
+mod subject;
 #[cfg(test)]
 mod tests;
+mod threads;
+mod top;
+mod trace;
 
 use core::fmt;
 
@@ -112,16 +121,24 @@ impl Context<'_> {
 /// Every command; `help` lists each group in this order.
 pub const COMMANDS: &[Command] = &[
     profile::PROFILE,
+    top::TOP,
     prefix::TIME,
+    trace::TRACE,
     process::PS,
     process::RUN,
     demo::DEMO,
     process::KILL,
+    threads::THREADS,
+    map::MAP,
     machine::MEM,
     machine::UPTIME,
+    irq::IRQ,
+    stacks::STACKS,
+    objects::OBJECTS,
     dmesg::DMESG,
     machine::VERSION,
     machine::POWEROFF,
+    reboot::REBOOT,
     help::HELP,
     session::ECHO,
     session::CLEAR,

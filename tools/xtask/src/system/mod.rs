@@ -10,6 +10,7 @@ pub mod features;
 mod gdb;
 pub mod guest;
 mod input;
+mod inspect;
 mod interrupt;
 mod machine;
 pub mod miniature;
@@ -48,6 +49,7 @@ pub fn run(context: &Context<'_>) -> Result<Report> {
     cases.extend(conformance::cases(context));
     cases.extend(shell::cases(context));
     cases.extend(input::cases(context));
+    cases.extend(inspect::cases(context));
     cases.extend(interrupt::cases(context));
     cases.extend(profile::cases(context));
     cases.extend(truth::cases(context));

@@ -21,9 +21,10 @@ pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
 }
 
 /// Every command.
-const NAMES: [&str; 16] = [
+const NAMES: [&str; 24] = [
     "profile", "ps", "run", "kill", "demo", "mem", "uptime", "dmesg", "version", "poweroff",
-    "help", "echo", "clear", "repeat", "time", "more",
+    "help", "echo", "clear", "repeat", "time", "more", "top", "threads", "stacks", "irq", "map",
+    "objects", "trace", "reboot",
 ];
 
 fn commands(context: &Context<'_>) -> Verdict {

@@ -11,12 +11,17 @@ use ipc::abi::inspect::{
 };
 use ipc::abi::layout::INTERRUPTS;
 use ipc::abi::{Error, Rights, Syscall};
+use std::sync::atomic::Ordering::Relaxed;
 use zerocopy::{FromBytes, IntoBytes};
 
 impl Sim {
     /// The record at an index; `None` for a slot that is not in use.
     #[track_caller]
-    fn info<T: FromBytes + IntoBytes>(&mut self, kind: InfoKind, index: u64) -> Option<T> {
+    pub(super) fn info<T: FromBytes + IntoBytes>(
+        &mut self,
+        kind: InfoKind,
+        index: u64,
+    ) -> Option<T> {
         let (root, asked) = (self.root, [raw(self.system), kind as u64, index]);
         let [len, ..] = self.issue(root, Syscall::system_info, &asked).results();
         if len == 0 {
@@ -75,6 +80,7 @@ fn an_index_past_the_last_slot_is_not_found() {
         (InfoKind::Stack, stack_index(2, StackKind::Kernel)),
         (InfoKind::Interrupts, 2),
         (InfoKind::Line, INTERRUPTS.into()),
+        (InfoKind::Trace, 1),
     ] {
         for past in [end, u64::MAX] {
             let asked = [raw(sim.system), kind as u64, past];
@@ -139,6 +145,10 @@ fn a_thread_is_shown_as_it_is() {
     let process: ProcessInfo = sim.info(InfoKind::Process, slot.into()).unwrap();
     assert_eq!(serves.pid, process.pid);
     assert_eq!((serves.stack, serves.pinned), (0x7000_0000, u64::MAX));
+    assert_eq!(
+        serves.buffer,
+        sim.thread(server).buffer_object.load(Relaxed)
+    );
     let set = [0, 3, 1];
     sim.issue(server, Syscall::thread_set, &set).results();
     let serves = sim.thread_of(server);

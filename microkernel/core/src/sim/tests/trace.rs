@@ -5,9 +5,11 @@ use crate::base::cpu::CpuId;
 use crate::sim::Sim;
 use crate::sim::build::TRACE;
 use crate::sim::run::{Entry, User};
-use ipc::abi::info::ThreadState;
+use ipc::abi::info::{InfoKind, ThreadState};
 use ipc::abi::message::PAYLOAD_MAX;
-use ipc::abi::trace::{InterruptKind, TRACE_NEWEST, TRACE_READ_MAX, TraceKind, TraceRecord};
+use ipc::abi::trace::{
+    InterruptKind, TRACE_NEWEST, TRACE_READ_MAX, TraceInfo, TraceKind, TraceRecord,
+};
 use ipc::abi::{Error, NEVER, Syscall};
 use std::sync::atomic::Ordering::Relaxed;
 use zerocopy::{FromBytes, IntoBytes};
@@ -50,9 +52,13 @@ fn it_is_off_until_it_is_turned_on() {
     pair.reply(0);
     assert_eq!(pair.sim.traced(0, 0), (0, vec![], 0));
     let sim = &mut pair.sim;
+    let on = |sim: &mut Sim| sim.info(InfoKind::Trace, 0).map(|info: TraceInfo| info.on);
+    assert_eq!(on(sim), Some(0));
     sim.trace(1);
+    assert_eq!(on(sim), Some(1));
     sim.ticks(1);
     sim.trace(0);
+    assert_eq!(on(sim), Some(0));
     let (next, records, lost) = sim.traced(0, 0);
     assert!(next > 0 && lost == 0 && records.len() as u64 == next);
     assert_eq!(records[0].kind(), Some(TraceKind::Interrupt));

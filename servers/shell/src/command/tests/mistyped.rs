@@ -4,7 +4,7 @@ use super::super::COMMANDS;
 use super::Bench;
 
 /// What is typed, and what is said of it.
-const TABLE: [(&str, &str); 54] = [
+const TABLE: [(&str, &str); 71] = [
     ("hepl", "no command `hepl`; `help` lists what there is"),
     ("Help", "no command `Help`; `help` lists what there is"),
     ("ps\"", "a quote has no end"),
@@ -64,6 +64,32 @@ const TABLE: [(&str, &str); 54] = [
     ("kill -9 7", "kill: `-9`: not a pid that `ps` shows"),
     ("kill 7 8", "kill: `8` is too much; usage: kill PID"),
     ("kill 99", "kill: pid 99: no such process"),
+    ("top 0", "top: window `0`: 1 to 60000 milliseconds"),
+    ("top 2s", "top: window `2s`: 1 to 60000 milliseconds"),
+    ("top all 5", "top: `5` is too much; usage: top [ms] [all]"),
+    ("trace of", "trace: `of`: on, off, or 1 to 1024 events"),
+    ("trace 0", "trace: `0`: on, off, or 1 to 1024 events"),
+    (
+        "trace on 5",
+        "trace: `5` is too much; usage: trace [on|off|n]",
+    ),
+    ("threads", "threads: a pid is missing; usage: threads PID"),
+    ("threads spin", "threads: `spin`: not a pid that `ps` shows"),
+    (
+        "threads 99",
+        "threads: pid 99: no such process, or it ended a while ago",
+    ),
+    ("map", "map: a pid is missing; usage: map PID"),
+    ("map all", "map: `all`: not a pid that `ps` shows"),
+    (
+        "map 99",
+        "map: pid 99: no such process, or it ended a while ago",
+    ),
+    ("map 1 2", "map: `2` is too much; usage: map PID"),
+    ("irq 4", "irq: `4` is too much; usage: irq"),
+    ("stacks 7", "stacks: `7` is too much; usage: stacks"),
+    ("objects 7", "objects: `7` is too much; usage: objects"),
+    ("reboot now", "reboot: `now` is too much; usage: reboot"),
     ("mem free", "mem: `free` is too much; usage: mem"),
     ("uptime -p", "uptime: `-p` is too much; usage: uptime"),
     ("dmesg 0", "dmesg: lines `0`: 1 to 4095"),

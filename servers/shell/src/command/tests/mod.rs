@@ -19,15 +19,15 @@ use crate::session::Session;
 use super::execute;
 
 #[derive(Default)]
-struct Bench {
-    system: FakeSystem,
-    session: FakeSession,
+pub(super) struct Bench {
+    pub(super) system: FakeSystem,
+    pub(super) session: FakeSession,
     jobs: Jobs,
 }
 
 impl Bench {
     /// Runs a line and gives what it printed.
-    fn run(&mut self, line: &str) -> String {
+    pub(super) fn run(&mut self, line: &str) -> String {
         let done = execute(line, &mut self.session, &mut self.system, &mut self.jobs);
         assert!(done.is_ok() || self.session.interrupted(), "{line}");
         std::mem::take(&mut self.session.text)
