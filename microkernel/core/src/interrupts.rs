@@ -65,14 +65,14 @@ impl<H: Hardware> Kernel<H> {
         {
             count.fetch_add(1, Relaxed);
         }
-        self.trace(cpu, || {
+        if self.is_tracing() {
             let event = cpu
                 .current()
                 .map_or(Event::new(TraceKind::Interrupt), |id| {
                     self.event(TraceKind::Interrupt, id)
                 });
-            event.detail(kind as u32).words(line.into(), 0)
-        });
+            self.record(cpu, event.detail(kind as u32).words(line.into(), 0));
+        }
     }
 
     /// A device interrupt is to be delivered.

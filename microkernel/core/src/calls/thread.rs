@@ -103,11 +103,14 @@ impl<H: Hardware> Kernel<H> {
         if !thread.claim_held() {
             return Err(Error::WrongState.into());
         }
-        self.trace(caller.cpu, || {
+        if self.is_tracing() {
             let regs = &thread.regs;
-            self.event(TraceKind::ThreadStart, id)
-                .words(regs.get(Reg::Rip), regs.get(Reg::Rsp))
-        });
+            self.record(
+                caller.cpu,
+                self.event(TraceKind::ThreadStart, id)
+                    .words(regs.get(Reg::Rip), regs.get(Reg::Rsp)),
+            );
+        }
         self.make_ready(caller.cpu, id);
         Ok(())
     }

@@ -64,7 +64,9 @@ impl<H: Hardware> Kernel<H> {
             let seen = server.status();
             if seen.state() == State::Receiving && server.claim(seen) {
                 drop(queues);
-                self.trace(cpu, || self.call_event(caller, reference, tag));
+                if self.is_tracing() {
+                    self.record(cpu, self.call_event(caller, reference, tag));
+                }
                 return self.hand_over(caller, id, (tag, transit), badge, deadline);
             }
         }
@@ -78,7 +80,9 @@ impl<H: Hardware> Kernel<H> {
                 .filter(|queues| !queues.dead && queues.receivers.first().is_none())
                 .ok_or(Stop::Restart)?;
         }
-        self.trace(cpu, || self.call_event(caller, reference, tag));
+        if self.is_tracing() {
+            self.record(cpu, self.call_event(caller, reference, tag));
+        }
         let thread = caller.thread;
         thread.badge.store(badge, Relaxed);
         thread.regs.set(Reg::Rsi, tag.raw());
@@ -143,7 +147,9 @@ impl<H: Hardware> Kernel<H> {
             return Err(error.into());
         }
         self.deliver(cpu, server_id, tag, badge);
-        self.trace(cpu, || self.receive_event(server_id, caller.id, tag));
+        if self.is_tracing() {
+            self.record(cpu, self.receive_event(server_id, caller.id, tag));
+        }
         server.set_serving(Some((caller.id, client.next_sequence())));
         client.server.store(server_id.0, Relaxed);
         self.block(cpu, caller.id, State::Called, deadline);

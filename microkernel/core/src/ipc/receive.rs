@@ -126,7 +126,9 @@ impl<H: Hardware> Kernel<H> {
         client.blocked_on.store(0, Relaxed);
         // The same wait, under the same sequence number and deadline, goes on.
         client.change(State::Called);
-        self.trace(cpu, || self.receive_event(caller.id, id, tag));
+        if self.is_tracing() {
+            self.record(cpu, self.receive_event(caller.id, id, tag));
+        }
         self.own_priority(cpu, server);
         true
     }

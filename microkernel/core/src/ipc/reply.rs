@@ -42,10 +42,13 @@ impl<H: Hardware> Kernel<H> {
         self.settle(cpu, id, Ok(()));
         client.regs.set(Reg::Rdi, 0);
         client.regs.set(Reg::Rsi, tag.raw());
-        self.trace(cpu, || {
-            self.event(TraceKind::Reply, caller.id)
-                .words(self.tid(id), tag.raw())
-        });
+        if self.is_tracing() {
+            self.record(
+                cpu,
+                self.event(TraceKind::Reply, caller.id)
+                    .words(self.tid(id), tag.raw()),
+            );
+        }
         Ok(id)
     }
 

@@ -136,11 +136,10 @@ impl<H: Hardware> Kernel<H> {
         if !tag.is_empty() && sender.buffer() != receiver.buffer() {
             self.hw.copy(sender.buffer(), receiver.buffer(), tag.len());
         }
-        if tag.handles() != 0 || !tag.is_empty() {
-            self.trace(cpu, || {
-                self.event_of(TraceKind::Transfer, sender)
-                    .words(receiver.tid.load(Relaxed).into(), tag.raw())
-            });
+        if self.is_tracing() && (tag.handles() != 0 || !tag.is_empty()) {
+            let to = receiver.tid.load(Relaxed);
+            let event = self.event_of(TraceKind::Transfer, sender);
+            self.record(cpu, event.words(to.into(), tag.raw()));
         }
         Ok(())
     }

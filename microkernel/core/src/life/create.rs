@@ -127,12 +127,15 @@ impl<H: Hardware> Kernel<H> {
         process.dead.store(false, Release);
         // Whoever looks through the pool has everything with it.
         process.pid.store(pid, Release);
-        self.trace(cpu, || {
+        if self.is_tracing() {
             let parent = parent.map_or(0, |parent| self.process(parent).pid.load(Relaxed));
-            Event::new(TraceKind::ProcessStart)
-                .of(pid, 0)
-                .words(parent.into(), 0)
-        });
+            self.record(
+                cpu,
+                Event::new(TraceKind::ProcessStart)
+                    .of(pid, 0)
+                    .words(parent.into(), 0),
+            );
+        }
         Ok(reference)
     }
 

@@ -54,12 +54,15 @@ impl<H: Hardware> Kernel<H> {
             life.teardown = Teardown::Threads;
             process.dead.store(true, SeqCst);
         }
-        self.trace(cpu, || {
-            Event::new(TraceKind::ProcessEnd)
-                .of(process.pid.load(Relaxed), 0)
-                .detail(reason as u32)
-                .words(code, 0)
-        });
+        if self.is_tracing() {
+            self.record(
+                cpu,
+                Event::new(TraceKind::ProcessEnd)
+                    .of(process.pid.load(Relaxed), 0)
+                    .detail(reason as u32)
+                    .words(code, 0),
+            );
+        }
         // A CPU that is just coming to run it says so before it looks whether it has ended.
         self.kick_all(cpu, process.active.load(SeqCst));
         self.work.push(&cpu.token, Item::Process(slot));
@@ -120,7 +123,9 @@ impl<H: Hardware> Kernel<H> {
             .fetch_add(thread.cpu_ticks.load(Relaxed), Relaxed);
         thread.awaited_epoch.store(0, Relaxed);
         thread.publish(State::Dead);
-        self.trace(cpu, || self.event(TraceKind::ThreadEnd, id));
+        if self.is_tracing() {
+            self.record(cpu, self.event(TraceKind::ThreadEnd, id));
+        }
         // The partner of the fence in `bind`: what is bound to it later is undone there.
         fence(SeqCst);
         if let Some(notification) = thread.bound() {

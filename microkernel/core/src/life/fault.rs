@@ -62,11 +62,14 @@ impl<H: Hardware> Kernel<H> {
         add(&cpu.load.exceptions, 1);
         let thread = self.thread(id);
         let kind = kind_of(vector);
-        self.trace(cpu, || {
-            self.event(TraceKind::Fault, id)
-                .detail(u32::from(vector) | (error as u32) << 8)
-                .words(address, thread.regs.get(Reg::Rip))
-        });
+        if self.is_tracing() {
+            self.record(
+                cpu,
+                self.event(TraceKind::Fault, id)
+                    .detail(u32::from(vector) | (error as u32) << 8)
+                    .words(address, thread.regs.get(Reg::Rip)),
+            );
+        }
         // This CPU may have walked a table that was pruned and since replaced: its program did nothing wrong, and tries again.
         if kind == FaultKind::Page
             && let Some(root) = self.process_of(thread).root()

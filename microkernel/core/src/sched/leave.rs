@@ -94,10 +94,13 @@ impl<H: Hardware> Kernel<H> {
         thread.last_cpu.store(cpu.token.id().0, Relaxed);
         thread.publish(State::Running);
         self.set_current(cpu, id.0);
-        self.trace(cpu, || {
+        if self.is_tracing() {
             let priority = thread.priority.load(Relaxed);
-            self.event(TraceKind::Switch, id).detail(priority.into())
-        });
+            self.record(
+                cpu,
+                self.event(TraceKind::Switch, id).detail(priority.into()),
+            );
+        }
         cpu.resched.store(false, Relaxed);
         cpu.slice_over.store(false, Relaxed);
         self.hw.set_fs_base(thread.fs_base.load(Relaxed));
@@ -131,7 +134,9 @@ impl<H: Hardware> Kernel<H> {
         if found.is_some() {
             self.idle.fetch_and(!cpu.token.id().bit(), SeqCst);
         } else {
-            self.trace(cpu, || Event::new(TraceKind::Idle));
+            if self.is_tracing() {
+                self.record(cpu, Event::new(TraceKind::Idle));
+            }
         }
         found
     }

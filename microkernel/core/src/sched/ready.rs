@@ -24,10 +24,10 @@ impl<H: Hardware> Kernel<H> {
     pub(crate) fn make_ready(&self, cpu: &CpuState, id: ThreadId) {
         let thread = self.thread(id);
         // Before it may run elsewhere.
-        self.trace(cpu, || {
+        if self.is_tracing() {
             let waker = cpu.current().map_or(0, |waker| self.tid(waker));
-            self.event(TraceKind::Wake, id).words(waker, 0)
-        });
+            self.record(cpu, self.event(TraceKind::Wake, id).words(waker, 0));
+        }
         let Place {
             target,
             priority,

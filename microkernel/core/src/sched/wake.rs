@@ -20,11 +20,14 @@ impl<H: Hardware> Kernel<H> {
     /// anywhere: the caller touches it no more.
     pub(crate) fn block(&self, cpu: &CpuState, id: ThreadId, state: State, deadline: u64) {
         let thread = self.thread(id);
-        self.trace(cpu, || {
-            self.event(TraceKind::Block, id)
-                .detail(state.public() as u32)
-                .words(deadline, thread.blocked_on.load(Relaxed))
-        });
+        if self.is_tracing() {
+            self.record(
+                cpu,
+                self.event(TraceKind::Block, id)
+                    .detail(state.public() as u32)
+                    .words(deadline, thread.blocked_on.load(Relaxed)),
+            );
+        }
         self.set_current(cpu, ThreadId::NONE);
         cpu.priority.store(0, Relaxed);
         thread.deadline.store(deadline, Relaxed);

@@ -1,7 +1,7 @@
 //! The trace: what happens on each CPU, event by event, while somebody wants to know.
 //!
 //! While nobody does, an event costs a look at [`Kernel::tracing`] and a branch that is not taken; what there is to say is put
-//! together behind it, away from the path ([`Kernel::trace`]). A CPU writes to its own ring with interrupts off, so nothing is ever
+//! together behind it, away from the path. A CPU writes to its own ring with interrupts off, so nothing is ever
 //! waited for; NMIs write nothing.
 
 mod ring;
@@ -54,12 +54,11 @@ impl Event {
 }
 
 impl<H: Hardware> Kernel<H> {
-    /// Writes an event down, if events are traced.
+    /// Whether events are traced: what each place that has one to tell asks first. What it would tell is put together behind the
+    /// answer, and not in a closure: that would hold on to it before.
     #[inline(always)]
-    pub(crate) fn trace(&self, cpu: &CpuState, event: impl FnOnce() -> Event) {
-        if self.tracing.load(Relaxed) {
-            self.write_event(cpu, event());
-        }
+    pub(crate) fn is_tracing(&self) -> bool {
+        self.tracing.load(Relaxed)
     }
 
     /// An event of a thread.
@@ -78,9 +77,10 @@ impl<H: Hardware> Kernel<H> {
         self.thread(id).tid.load(Relaxed).into()
     }
 
+    /// Writes an event down.
     #[cold]
     #[inline(never)]
-    fn write_event(&self, cpu: &CpuState, event: Event) {
+    pub(crate) fn record(&self, cpu: &CpuState, event: Event) {
         cpu.trace.write(TraceRecord {
             // The ring gives it.
             sequence: 0,
