@@ -10,16 +10,15 @@ use crate::sched::load::add;
 use crate::trace::Event;
 use core::sync::atomic::Ordering::Relaxed;
 use ipc::abi::Rights;
-use ipc::abi::layout::INTERRUPTS;
 use ipc::abi::trace::{InterruptKind, TraceKind};
 
 /// Who takes which line.
 #[derive(Debug)]
-pub struct Lines([Option<Line>; INTERRUPTS as usize]);
+pub struct Lines(&'static mut [Option<Line>]);
 
 /// A line that is taken.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Line {
+pub struct Line {
     /// Counted.
     pub(crate) notification: Ref<Notification>,
     pub(crate) bits: u64,
@@ -32,10 +31,10 @@ pub(crate) struct Line {
 }
 
 impl Lines {
-    /// None taken.
+    /// A place for each line.
     #[must_use]
-    pub const fn new() -> Self {
-        Self([None; INTERRUPTS as usize])
+    pub const fn new(places: &'static mut [Option<Line>]) -> Self {
+        Self(places)
     }
     /// The place of a line, if it can be taken at all.
     pub(crate) fn place(&mut self, line: u32) -> Option<&mut Option<Line>> {
@@ -46,12 +45,6 @@ impl Lines {
         (from..)
             .zip(self.0.iter().skip(from as usize))
             .find_map(|(line, taken)| taken.is_none().then_some(line))
-    }
-}
-
-impl Default for Lines {
-    fn default() -> Self {
-        Self::new()
     }
 }
 

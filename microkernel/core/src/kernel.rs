@@ -21,7 +21,6 @@ use crate::timers::TimerQueue;
 use crate::trace;
 use crate::work::WorkQueue;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
-use ipc::abi::layout::INTERRUPTS;
 
 /// What one CPU needs for itself. Others reach it through its locks and atomics only.
 pub struct CpuState {
@@ -129,7 +128,7 @@ pub struct Kernel<H: Hardware + 'static> {
     /// Whether events are traced.
     pub tracing: AtomicBool,
     /// Interrupts of each line.
-    pub line_counts: [AtomicU64; INTERRUPTS as usize],
+    pub line_counts: &'static [AtomicU64],
     pub(crate) next_pid: AtomicU32,
     pub(crate) next_tid: AtomicU32,
 }
@@ -150,6 +149,10 @@ pub struct Parts<H: Hardware + 'static> {
     pub log: &'static Log,
     /// See [`Kernel::profiler`].
     pub profiler: Driver,
+    /// See [`Kernel::lines`].
+    pub lines: Lines,
+    /// See [`Kernel::line_counts`].
+    pub line_counts: &'static [AtomicU64],
     /// See [`Kernel::work`].
     pub work: WorkQueue,
 }
@@ -166,6 +169,8 @@ impl<H: Hardware> Kernel<H> {
             frames,
             log,
             profiler,
+            lines,
+            line_counts,
             work,
         } = parts;
         Self {
@@ -179,12 +184,12 @@ impl<H: Hardware> Kernel<H> {
             profiler,
             rings_object: AtomicU64::new(0),
             profiler_watcher: Lock::new(None),
-            lines: Lock::new(Lines::new()),
+            lines: Lock::new(lines),
             work,
             shootdown: Shown::new(PriorityQueue::new()),
             idle: AtomicU64::new(0),
             tracing: AtomicBool::new(false),
-            line_counts: [const { AtomicU64::new(0) }; INTERRUPTS as usize],
+            line_counts,
             next_pid: AtomicU32::new(1),
             next_tid: AtomicU32::new(1),
         }

@@ -10,18 +10,20 @@ use crate::arch::percpu::{AREA_BYTES, stacks};
 use crate::arch::start::Boot;
 use crate::log;
 use core::mem::take;
+use core::sync::atomic::AtomicU64;
 use ipc::abi::ABI_VERSION;
 use ipc::abi::info::InfoPage;
-use ipc::abi::layout::PAGE_SIZE;
+use ipc::abi::layout::{INTERRUPTS, PAGE_SIZE};
 use ipc::abi::trace::TRACE_RECORDS;
 use kcore::apic::timer::TICK;
 use kcore::base::addr::{Frame, PhysAddr};
-use kcore::base::cpu::{CPUS_MAX, Cpu, CpuId};
+use kcore::base::cpu::{Cpu, CpuId};
 use kcore::base::pool::{Pool, Slot};
 use kcore::boot::memory::Range;
 use kcore::boot::shortage::{self, Shortage};
 use kcore::handles::Chunk;
 use kcore::hardware::PhysMemory;
+use kcore::interrupts::{Line, Lines};
 use kcore::kernel::{CpuState, Facts, Parts};
 use kcore::log::Log;
 use kcore::mem::frames::Frames;
@@ -82,6 +84,7 @@ fn kernel_bytes(boot: &Boot, ram: u64, cpus: usize) -> u64 {
         + cpus * processes * per_process::TIMED * size_of::<TimerSlot>()
         + cpus * TRACE_RECORDS * size_of::<trace::Slot>()
         + size_of::<Span>()
+        + INTERRUPTS as usize * (size_of::<Option<Line>>() + size_of::<AtomicU64>())
         + frames * size_of::<u32>()
         + Frames::bits_needed(frames as u32) * size_of::<u64>();
     let per_cpu = AREA_BYTES + Geometry::KERNEL.bytes() as u64;
@@ -132,23 +135,19 @@ pub fn parts(
     let (rings, profiler) = driver(memory, cpus)?;
     let info_page = info_page(memory, machine, cpus)?;
 
-    let mut timers = heapless::Vec::<_, CPUS_MAX>::new();
-    for _ in 0..cpus {
-        // There is room for every CPU.
-        let _ = timers.push(TimerQueue::new(memory.slice(items, |_| TimerSlot::EMPTY)?));
-    }
-    let mut timers = timers.into_iter();
-    let mut traces = heapless::Vec::<_, CPUS_MAX>::new();
-    for _ in 0..cpus {
-        let slots = memory.slice(TRACE_RECORDS, |_| trace::Slot::default())?;
-        // As above.
-        let _ = traces.push(trace::Ring::new(slots));
-    }
-    let mut traces = traces.into_iter();
+    let lines = memory.slice(INTERRUPTS as usize, |_| None)?;
+    let line_counts = memory.slice(INTERRUPTS as usize, |_| AtomicU64::new(0))?;
+
+    // One slice for all, and a chunk of it for each: nothing but the boot's stack could hold the chunks meanwhile.
+    let timers = memory.slice(count * items, |_| TimerSlot::EMPTY)?;
+    let mut timers = timers.chunks_exact_mut(items);
+    let events = memory.slice(count * TRACE_RECORDS, |_| trace::Slot::default())?;
+    let mut events = events.chunks_exact(TRACE_RECORDS);
     let cpus = memory.slice(count, |index| {
-        let queue = timers.next().expect("one was made for each CPU");
-        let trace = traces.next().expect("one was made for each CPU");
-        CpuState::new(CpuId(index as u8), queue, trace)
+        let timers = timers.next().expect("there is a chunk for each CPU");
+        let events = events.next().expect("there is a chunk for each CPU");
+        let (timers, ring) = (TimerQueue::new(timers), trace::Ring::new(events));
+        CpuState::new(CpuId(index as u8), timers, ring)
     })?;
 
     let (frames, free_pages) = frames(take(&mut boot.memory), highest(boot), &cpus[0].token)?;
@@ -181,6 +180,8 @@ pub fn parts(
         frames,
         log,
         profiler,
+        lines: Lines::new(lines),
+        line_counts,
         work,
     })
 }

@@ -7,6 +7,7 @@ use crate::base::cpu::CpuId;
 use crate::base::pool::{Pool, Slot};
 use crate::handles::{Chunk, Grant};
 use crate::hardware::Hardware;
+use crate::interrupts::Lines;
 use crate::kernel::{CpuState, Facts, Kernel, Parts};
 use crate::life::create::Start;
 use crate::log::Log;
@@ -23,9 +24,10 @@ use crate::space::Account;
 use crate::timers::{TimerQueue, TimerSlot};
 use crate::trace;
 use crate::work::WorkQueue;
+use ipc::abi::layout::INTERRUPTS;
 use ipc::abi::{Handle, Rights};
 use std::sync::Mutex;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Slots of each pool.
 pub const PROCESSES: usize = 16;
@@ -124,6 +126,8 @@ fn kernel(machine: &'static Machine, cpus: usize) -> Kernel<Machine> {
             vec![0; 4096].into_boxed_slice(),
         )))),
         profiler: Driver::new(&[], &[], map).unwrap(),
+        lines: Lines::new(Box::leak(Box::new([None; INTERRUPTS as usize]))),
+        line_counts: Box::leak(Box::new([const { AtomicU64::new(0) }; INTERRUPTS as usize])),
         work: WorkQueue::new(Box::leak(work.into_boxed_slice())),
     })
 }

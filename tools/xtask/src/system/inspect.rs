@@ -129,10 +129,12 @@ fn process(context: &Context<'_>) -> Verdict {
             stacks.find::<u64>("STACK", &name, "SIZE")? == size * 1024,
             "{text} {start}"
         );
-        ensure!(
-            stacks.find::<u64>("STACK", "cpu 1 kernel", "USED")? > 0,
-            "{text}"
-        );
+        for stack in ["cpu 0 kernel", "cpu 1 kernel"] {
+            let used: u64 = stacks.find("STACK", stack, "USED")?;
+            let size: u64 = stacks.find("STACK", stack, "SIZE")?;
+            // The boot went deepest, and with other code, or another compiler, may go deeper.
+            ensure!(0 < used && used <= size / 8 * 7, "{text}");
+        }
         Ok(())
     })?;
 
