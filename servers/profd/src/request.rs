@@ -193,8 +193,9 @@ pub fn is_valid(request: &Request) -> bool {
         && (1..=DEPTH_MAX).contains(&request.depth)
 }
 
-/// A number in decimal digits alone.
-fn number<N: FromStr + PartialOrd>(argument: &str, range: RangeInclusive<N>) -> Option<N> {
+/// A number in decimal digits alone, as arguments of commands have it.
+#[must_use]
+pub fn number<N: FromStr + PartialOrd>(argument: &str, range: RangeInclusive<N>) -> Option<N> {
     let digits = !argument.is_empty() && argument.bytes().all(|byte| byte.is_ascii_digit());
     argument
         .parse()

@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use profd::request::number;
+
 use super::Quoted;
 
 /// What an argument is.
@@ -33,9 +35,5 @@ impl fmt::Display for NotAPid<'_> {
 
 /// The process id that a word is.
 pub(super) fn pid(word: &str) -> Result<u32, NotAPid<'_>> {
-    let digits = word.bytes().all(|byte| byte.is_ascii_digit());
-    match word.parse::<u32>() {
-        Ok(pid) if digits && pid > 0 => Ok(pid),
-        _ => Err(NotAPid(word)),
-    }
+    number(word, 1..=u32::MAX).ok_or(NotAPid(word))
 }

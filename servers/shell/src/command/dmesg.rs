@@ -5,6 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
+use profd::request::number;
 use profd::text::counted;
 
 use super::{Command, Context, Group, Quoted};
@@ -12,7 +13,7 @@ use super::{Command, Context, Group, Quoted};
 /// Longest line that is shown whole; the rest of a longer one is cut.
 const LINE_MAX: usize = 512;
 /// Most lines that can be asked for by number, as that many are kept until the end of the log is known.
-const LINES_MAX: usize = 4096;
+const LINES_MAX: usize = 4095;
 
 pub(super) const DMESG: Command = Command {
     name: "dmesg",
@@ -44,15 +45,14 @@ fn run(context: Context<'_>) -> fmt::Result {
         [count, filter] => (Some(count), filter),
         [_, _, third, ..] => return context.too_many(third),
     };
-    let count = match count.map(|word| (word, word.parse())) {
-        None => None,
-        Some((word, Ok(count @ 1..LINES_MAX))) if is_number(word) => Some(count),
-        Some((word, _)) => {
-            let (word, most) = (Quoted(word), LINES_MAX - 1);
-            return context.fail(format_args!("lines {word}: 1 to {most}"));
+    let lines = count.and_then(|word| number(word, 1..=LINES_MAX));
+    match (count, lines) {
+        (Some(word), None) => {
+            let word = Quoted(word);
+            context.fail(format_args!("lines {word}: 1 to {LINES_MAX}"))
         }
-    };
-    show(context, count, filter)
+        (_, lines) => show(context, lines, filter),
+    }
 }
 
 fn is_number(word: &str) -> bool {

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::{Argument, COMMANDS, Command, Context, Group, find, unknown};
+use super::{Argument, COMMANDS, Command, Context, Group, NoCommand, find};
 use crate::text;
 
 /// Columns of a command's name in the list.
@@ -40,7 +40,7 @@ fn run(context: Context<'_>) -> fmt::Result {
         session, system, ..
     } = context;
     let Some(command) = find(name) else {
-        return unknown(name, session);
+        return writeln!(session, "{}", NoCommand(name));
     };
     writeln!(session, "{}\n{}\n", command.usage, command.summary)?;
     if !command.details.is_empty() {

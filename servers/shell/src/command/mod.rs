@@ -173,7 +173,7 @@ pub fn execute(
             args,
             prefixes: &[],
         }),
-        None => unknown(name, session),
+        None => writeln!(session, "{}", NoCommand(name)),
     }
 }
 
@@ -182,12 +182,14 @@ pub fn find(name: &str) -> Option<&'static Command> {
     COMMANDS.iter().find(|command| command.name == name)
 }
 
-fn unknown(name: &str, session: &mut dyn Session) -> fmt::Result {
-    writeln!(
-        session,
-        "no command {}; `help` lists what there is",
-        Quoted(name)
-    )
+/// There is no command of this name.
+struct NoCommand<'a>(&'a str);
+
+impl fmt::Display for NoCommand<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = Quoted(self.0);
+        write!(f, "no command {name}; `help` lists what there is")
+    }
 }
 
 /// A word of the user's, in quotes and cut to fit a line.

@@ -4,9 +4,10 @@
 use alloc::vec::Vec;
 use core::fmt;
 
+use profd::request::number;
 use profd::text::counted;
 
-use super::{Argument, Command, Context, Group, Quoted, find};
+use super::{Argument, Command, Context, Group, NoCommand, Quoted, find};
 use crate::format::Seconds;
 use crate::protocol::Stop;
 
@@ -70,7 +71,7 @@ or Ctrl-C ends the command. Ctrl-S holds output without it, and any key goes on.
 /// Why there is no command behind a prefix.
 enum Refusal<'a> {
     Missing { usage: &'static str },
-    Unknown(&'a str),
+    Unknown(NoCommand<'a>),
     Twice(&'static str),
 }
 
@@ -78,9 +79,7 @@ impl fmt::Display for Refusal<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing { usage } => write!(f, "a command is missing; usage: {usage}"),
-            Self::Unknown(name) => {
-                write!(f, "no command {}; `help` lists what there is", Quoted(name))
-            }
+            Self::Unknown(unknown) => unknown.fmt(f),
             Self::Twice(name) => write!(f, "`{name}` can stand before a command once"),
         }
     }
@@ -100,7 +99,7 @@ impl<'a> Inner<'a> {
             let usage = context.command.usage;
             return Err(Refusal::Missing { usage });
         };
-        let command = find(name).ok_or(Refusal::Unknown(name))?;
+        let command = find(name).ok_or(Refusal::Unknown(NoCommand(name)))?;
         let prefixes = [context.prefixes, &[context.command.name]].concat();
         if prefixes.contains(&command.name) {
             return Err(Refusal::Twice(command.name));
@@ -129,13 +128,9 @@ fn repeat(mut context: Context<'_>) -> fmt::Result {
     let Some((&word, words)) = context.args.split_first() else {
         return context.missing("a number");
     };
-    let digits = word.bytes().all(|byte| byte.is_ascii_digit());
-    let rounds = match word.parse() {
-        Ok(rounds @ 1..=ROUNDS_MAX) if digits => rounds,
-        _ => {
-            let word = Quoted(word);
-            return context.fail(format_args!("rounds {word}: 1 to {ROUNDS_MAX}"));
-        }
+    let Some(rounds) = number(word, 1..=ROUNDS_MAX) else {
+        let word = Quoted(word);
+        return context.fail(format_args!("rounds {word}: 1 to {ROUNDS_MAX}"));
     };
     let inner = match Inner::of(&context, words) {
         Ok(inner) => inner,

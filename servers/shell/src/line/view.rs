@@ -8,6 +8,7 @@
 use alloc::string::String;
 use core::fmt::Write;
 
+use profd::text;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::buffer::Buffer;
@@ -18,9 +19,9 @@ pub const PROMPT: &str = "> ";
 pub const CLEAR_SCREEN: &str = "\x1b[H\x1b[2J";
 /// Cursor to the start of its row, then that erased.
 pub const CLEAR_ROW: &str = "\r\x1b[K";
-/// Columns of the text, in a terminal of 80: two stay free for the echo of Ctrl-C, and the last one because a character
+/// Columns of the text, in a row of the terminal: two stay free for the echo of Ctrl-C, and the last one because a character
 /// in it may wrap.
-pub const COLUMNS: usize = 80 - PROMPT.len() - 2 - 1;
+pub const COLUMNS: usize = text::COLUMNS - PROMPT.len() - 2 - 1;
 
 /// Where the window begins and the cursor stands.
 #[derive(Clone, Debug, Default)]

@@ -9,7 +9,7 @@
 //!
 //! Output can be held ([`output`]): then whoever writes waits.
 
-mod output;
+pub(crate) mod output;
 mod rows;
 #[cfg(test)]
 mod tests;

@@ -1,13 +1,12 @@
 //! Which rows of a screen output fills: what a page is measured in.
 //!
-//! A terminal of 80 columns wraps when a character comes that has no room in its row, so a row that is exactly full still
+//! A terminal wraps when a character comes that has no room in its row, so a row that is exactly full still
 //! takes its line feed. Tabs, returns and wide characters count as they show; of control sequences (ECMA-48, section 5.4) only
 //! the one of `clear` moves the cursor. A character that is cut between two writes counts as two.
 
+use profd::text::COLUMNS;
 use unicode_width::UnicodeWidthChar;
 
-/// Columns of a row.
-const COLUMNS: usize = 80;
 /// Columns from one tab stop to the next.
 const TAB: usize = 8;
 

@@ -1,8 +1,13 @@
 //! `help`, and what it says of every command.
 
+use ipc::abi::profile::FIRST_FRAMES;
+use ipc::proto::profd::{CHAINS_MAX, DEPTH_MAX, Request, WINDOW_MAX_MS};
+use profd::text::COLUMNS;
+
 use super::super::help::{SUMMARY, rows};
 use super::super::{COMMANDS, Command, Group};
 use super::{Bench, run};
+use crate::terminal::output::PAGE_ROWS;
 
 #[test]
 fn help_lists_every_command_once_in_its_group() {
@@ -101,4 +106,26 @@ servers again.
         run("help a b"),
         "help: `b` is too much; usage: help [COMMAND]\n"
     );
+}
+
+#[test]
+fn details_give_the_numbers_of_the_code() {
+    let default = Request::default();
+    let (window, chains, depth) = (default.window_ms, default.chains, default.depth);
+    for (command, says) in [
+        (
+            "more",
+            format!("after {PAGE_ROWS} rows of {COLUMNS} columns"),
+        ),
+        ("profile", format!("1 to {WINDOW_MAX_MS}; {window} if not")),
+        (
+            "profile",
+            format!("1 to {CHAINS_MAX}, the hottest first; {chains} if not"),
+        ),
+        ("profile", format!("1 to {DEPTH_MAX}; {depth} if not")),
+        ("profile", format!("A sample holds {FIRST_FRAMES} of")),
+    ] {
+        let text = run(&format!("help {command}"));
+        assert!(text.contains(&says), "no {says:?} in:\n{text}");
+    }
 }
