@@ -62,24 +62,31 @@ pub fn pages(sources: &Sources<'_>) -> Result<Vec<String>> {
         .collect())
 }
 
-/// Each path that a page names exists, if it begins with a directory of the sources.
+/// Each path that a page names exists, if it begins with a directory of the sources, or is made by a command of that page.
 pub fn paths(sources: &Sources<'_>) -> Result<Vec<String>> {
     let tops = sources.names(Path::new("."))?;
     let is_source = |top: &str| top != "target" && tops.iter().any(|other| other == top);
     let mut wrong = Vec::new();
     for page in sources.pages()? {
+        let text = sources.read(&page)?;
+        let made: Vec<_> = text.lines().filter_map(made).collect();
         // Every second part is between back quotes.
-        for code in sources.read(&page)?.split('`').skip(1).step_by(2) {
+        for code in text.split('`').skip(1).step_by(2) {
             let Some((top, _)) = code.split_once('/') else {
                 continue;
             };
             let is_plain = !code.contains(|c: char| c.is_whitespace() || "*{}<>$".contains(c));
-            if is_plain && is_source(top) && !sources.has(code) {
+            if is_plain && is_source(top) && !made.contains(&code) && !sources.has(code) {
                 wrong.push(format!("{}: there is no {code}", page.display()));
             }
         }
     }
     Ok(wrong)
+}
+
+/// The file that `./run.sh new` says it has made.
+fn made(line: &str) -> Option<&str> {
+    Some(line.strip_prefix("made ")?.trim_start())
 }
 
 #[cfg(test)]
@@ -90,6 +97,8 @@ mod tests {
     fn links_and_headings_are_read() {
         let page = "[a](b.md#c-d), [e](#f) and [g]";
         assert!(targets(page).eq(["b.md#c-d", "#f"]));
+        assert_eq!(made("made    servers/a/b.rs"), Some("servers/a/b.rs"));
+        assert_eq!(made("changed servers/a"), None);
         assert_eq!(
             anchor("## What is `bounded`, by what"),
             "what-is-bounded-by-what"
