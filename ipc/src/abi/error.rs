@@ -57,7 +57,7 @@ errors! {
     /// The process's memory quota is used up.
     20 QuotaExceeded = "memory quota used up";
     /// The machine, or one of the kernel's pools, has none left.
-    21 OutOfMemory = "out of memory";
+    21 OutOfMemory = "out of memory or kernel objects";
     /// A fixed limit of the object is reached.
     22 LimitReached = "limit reached";
 

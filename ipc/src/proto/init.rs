@@ -109,7 +109,7 @@ impl core::fmt::Display for InitError {
             Self::AlreadyRuns => "there is only one, and it runs",
             Self::ArgsTooLong => "too many or too long arguments",
             Self::QuotaExceeded => "memory quota used up",
-            Self::OutOfMemory => "out of memory",
+            Self::OutOfMemory => "out of memory or kernel objects",
             Self::TooManyPrograms => "too many programs run",
             Self::TooManyWait => "too many wait",
             Self::NoSuchProcess => "no such process",

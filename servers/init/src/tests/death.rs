@@ -163,7 +163,10 @@ fn a_server_that_may_not_run_is_treated_as_one_that_died() {
         bench.poll();
         restart(bench, Some(steps));
         let told = ledger.borrow().log.last().cloned().unwrap();
-        assert_eq!(told, "console cannot be started: its start: out of memory");
+        assert_eq!(
+            told,
+            "console cannot be started: its start: out of memory or kernel objects"
+        );
         bench.poll();
         assert_eq!(bench.names(), ["init", "shell"]);
         restart(bench, None);
