@@ -8,7 +8,6 @@ mod native;
 mod scope;
 mod start;
 
-use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::time::Duration;
 
@@ -72,16 +71,14 @@ impl Builder {
     {
         let result = Arc::new(Mutex::new(None));
         let theirs = Arc::clone(&result);
-        let body: Box<dyn FnOnce() + Send + 'a> = Box::new(move || {
+        let body = move || {
             let value = body();
             *theirs.lock() = Some(value);
             drop(theirs);
             end();
-        });
-        // SAFETY: only the lifetime is changed; the caller vouches for it.
-        let body =
-            unsafe { core::mem::transmute::<Box<dyn FnOnce() + Send + 'a>, start::Body>(body) };
-        let native = NativeThread::start(self.stack_bytes, body)?;
+        };
+        // SAFETY: the caller vouches for it.
+        let native = unsafe { NativeThread::start(self.stack_bytes, body) }?;
         let native = Some(native);
         Ok(Running { native, result })
     }

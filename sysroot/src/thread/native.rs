@@ -16,7 +16,7 @@ use ipc::abi::message::{HANDLES_MAX, HANDLES_OFFSET};
 use ipc::abi::startup::{CONTROL_OFFSET, ControlBlock};
 use ipc::abi::{Error, Handle, Rights};
 
-use super::start::{self, Body};
+use super::start;
 use crate::park::{self, PARKER_OFFSET, Reason, Waiter};
 use crate::{Mutex, OwnedHandle, mapping, syscall};
 
@@ -49,7 +49,10 @@ impl NativeThread {
     ///
     /// # Errors
     /// No memory, or no room for another thread.
-    pub fn start(stack_bytes: usize, body: Body) -> Result<Self, Error> {
+    ///
+    /// # Safety
+    /// What `body` borrows outlives its use by the thread.
+    pub unsafe fn start<F: FnOnce() + Send>(stack_bytes: usize, body: F) -> Result<Self, Error> {
         free_detached();
         park::prepare()?;
         let stack_pages = (stack_bytes as u64).div_ceil(PAGE_SIZE).max(1);
@@ -62,7 +65,8 @@ impl NativeThread {
         unsafe { ((buffer.address + CONTROL_OFFSET) as *mut ControlBlock).write(control) };
         // SAFETY: as above.
         unsafe { ((buffer.address + PARKER_OFFSET) as *mut u32).write(parker.raw().raw()) };
-        let thread = start::start(stack.end(), &control, buffer.memory.raw(), body)?;
+        // SAFETY: the caller vouches for it.
+        let thread = unsafe { start::start(stack.end(), &control, buffer.memory.raw(), body) }?;
         Ok(Self {
             thread,
             _parker: parker,
