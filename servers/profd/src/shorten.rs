@@ -12,8 +12,9 @@ pub struct Shortener {
 }
 
 impl Shortener {
-    /// The name in at most `width` characters, which must be 12 or more. It keeps its beginning (the image) and its end
-    /// (the function).
+    /// The name in at most `width` characters, which must be 12 or more. What a generic function is made for goes first: it is a list
+    /// of types, often closures, and longer than all the rest. If that is not enough, the name keeps its beginning (the image) and
+    /// its end (the function).
     pub fn fit(&mut self, name: &str, width: usize) -> String {
         let length = name.chars().count();
         if length <= width {
@@ -22,14 +23,10 @@ impl Shortener {
         let mut mark = String::from("..");
         let mut number = 1u32;
         loop {
-            let kept = width.saturating_sub(mark.len());
-            let (head, tail) = (kept / 3, kept - kept / 3);
-            let short: String = name
-                .chars()
-                .take(head)
-                .chain(mark.chars())
-                .chain(name.chars().skip(length - tail))
-                .collect();
+            let mut short = without_arguments(name, &mark);
+            if short.chars().count() > width {
+                short = without_middle(name, length, width, &mark);
+            }
             let whole = self
                 .taken
                 .entry(short.clone())
@@ -41,6 +38,46 @@ impl Shortener {
             mark = format!("..{number}..");
         }
     }
+}
+
+/// The name with the mark for what is between `::<` and its `>`.
+fn without_arguments(name: &str, mark: &str) -> String {
+    let mut short = String::new();
+    let mut depth = 0u32;
+    // Where the arguments are that are left out: brackets around them.
+    let mut outside = None;
+    let mut before = ' ';
+    for character in name.chars() {
+        if character == '>' && before != '-' {
+            depth = depth.saturating_sub(1);
+            if outside == Some(depth) {
+                outside = None;
+                short.push_str(mark);
+            }
+        }
+        if outside.is_none() {
+            short.push(character);
+        }
+        if character == '<' {
+            if outside.is_none() && short.ends_with("::<") {
+                outside = Some(depth);
+            }
+            depth += 1;
+        }
+        before = character;
+    }
+    short
+}
+
+/// The name in `width` characters, with the mark for what is missing.
+fn without_middle(name: &str, length: usize, width: usize, mark: &str) -> String {
+    let kept = width.saturating_sub(mark.len());
+    let (head, tail) = (kept / 3, kept - kept / 3);
+    name.chars()
+        .take(head)
+        .chain(mark.chars())
+        .chain(name.chars().skip(length - tail))
+        .collect()
 }
 
 #[cfg(test)]
@@ -63,6 +100,25 @@ mod tests {
         assert_eq!(
             shortener.fit("kernel`a::very::long::path::transfer", 20),
             "kernel..th::transfer"
+        );
+    }
+
+    #[test]
+    fn what_a_function_is_made_for_goes_first() {
+        let mut shortener = Shortener::default();
+        let mut fit = |name: &str| shortener.fit(name, 30);
+        assert_eq!(fit("x`a::run::<u8>"), "x`a::run::<u8>");
+        let closure = "x`a::run::<<b::Builder>::start<(), x::main::{closure#0}>>";
+        assert_eq!(fit(closure), "x`a::run::<..>");
+        assert_eq!(fit(&closure.replace("#0", "#1")), "x`a::run::<..2..>");
+        assert_eq!(fit(closure), "x`a::run::<..>");
+        assert_eq!(
+            fit("x`<b::Builder>::go::<fn() -> u8>"),
+            "x`<b::Builder>::go::<..>"
+        );
+        assert_eq!(
+            fit("x`a::<fn() -> u8, u16>::b::<u32, u64>"),
+            "x`a::<..>::b::<..>"
         );
     }
 
