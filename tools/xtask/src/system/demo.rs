@@ -44,7 +44,13 @@ fn demo(context: &Context<'_>, smp: u32) -> Verdict {
         ("the first share", leaf("shares", "share_a")),
         ("the second share", leaf("shares", "share_b")),
         ("the third share", leaf("shares", "share_c")),
-        ("the holder of the lock", leaf("spinlock", "hold")),
+        (
+            "the holder of the lock",
+            Box::new(|chain| {
+                let here = chain.image == "spinlock" && chain.symbol == "hold";
+                here && is_of_a_thread(chain)
+            }),
+        ),
         (
             "who waits for the lock",
             Box::new(|chain| {
@@ -80,6 +86,15 @@ fn demo(context: &Context<'_>, smp: u32) -> Verdict {
     session.expect("demo stop", &["it does not run"])?;
     before.again(&mut session)?;
     session.power_off()
+}
+
+/// Whether the callers are the work of one of `spinlock`'s threads, and what began the thread: one function, which says so.
+fn is_of_a_thread(chain: &Chain) -> bool {
+    let [work, begin] = &chain.callers[..] else {
+        return false;
+    };
+    work.starts_with("<- spinlock`contend+")
+        && begin.starts_with("<- spinlock`sysroot::thread::start::run::<..")
 }
 
 /// Whether it is `back` at work for `relay`, which serves `front`.
