@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use serde::Deserialize;
 
 use super::{Context, Outcome, Report, succeed};
@@ -15,7 +15,14 @@ use super::{Context, Outcome, Report, succeed};
 /// If something does not compile.
 pub fn host(context: &Context<'_>) -> Result<Report> {
     let mut cargo = context.workspace.cargo("test");
-    cargo.arg("--workspace");
+    match krate(context.filter) {
+        Some(krate) => {
+            for package in packages_with(context, krate)? {
+                cargo.args(["--package", &package]);
+            }
+        }
+        None => _ = cargo.arg("--workspace"),
+    }
     let mut report = run(context, cargo, |_| true)?;
     if context.wants("doctests") {
         let mut cargo = context.workspace.cargo("test");
@@ -24,6 +31,28 @@ pub fn host(context: &Context<'_>) -> Result<Report> {
         report.outcomes.push(outcome);
     }
     Ok(report)
+}
+
+/// The crate that a filter stays in: there is no need to build the others.
+fn krate(filter: &str) -> Option<&str> {
+    let (krate, _) = filter.strip_prefix("host::")?.split_once("::")?;
+    Some(krate)
+}
+
+/// The packages that have a crate of this name.
+fn packages_with(context: &Context<'_>, krate: &str) -> Result<Vec<String>> {
+    let mut cargo = context.workspace.cargo("metadata");
+    let output = cargo
+        .args(["--no-deps", "--format-version=1"])
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cannot run cargo")?;
+    let metadata: Metadata = serde_json::from_slice(&output.stdout).context("cargo's metadata")?;
+    let has_crate = |package: &Package| package.targets.iter().any(|target| target.name == krate);
+    let packages = metadata.packages.into_iter().filter(has_crate);
+    let packages: Vec<_> = packages.map(|package| package.name).collect();
+    ensure!(!packages.is_empty(), "there is no crate `{krate}`");
+    Ok(packages)
 }
 
 /// The protocols that have no lock, in every order that threads can run in: the modules `races`. Loom replaces the
@@ -39,6 +68,18 @@ pub fn loom(context: &Context<'_>) -> Result<Report> {
     cargo.env("RUSTFLAGS", "--cfg loom");
     cargo.env("CARGO_TARGET_DIR", context.workspace.target.join("loom"));
     run(context, cargo, |test| test.contains("races::"))
+}
+
+/// What cargo says of the workspace.
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+    targets: Vec<Target>,
 }
 
 /// One message of cargo about something it made.
@@ -185,6 +226,15 @@ else
 failures:
     a::bad
 ";
+
+    #[test]
+    fn a_filter_names_a_crate_where_its_name_is_whole() {
+        assert_eq!(krate("host::programs::pulse"), Some("programs"));
+        assert_eq!(krate("host::programs::"), Some("programs"));
+        assert_eq!(krate("host::programs"), None);
+        assert_eq!(krate("programs::pulse"), None);
+        assert_eq!(krate(""), None);
+    }
 
     #[test]
     fn results_are_read() {
