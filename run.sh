@@ -4,7 +4,7 @@
 set -euo pipefail
 
 usage() {
-    cat >&2 <<'TEXT'
+    cat <<'TEXT'
 usage: ./run.sh [boot] [OPTIONS] [-- QEMU ARGS]   build, then boot with the serial line on stdin and stdout
        ./run.sh build                             build only
        ./run.sh test [FILTER]                     build, then pass every test whose suite::name contains FILTER
@@ -26,7 +26,19 @@ options:
 The environment variable QEMU names another QEMU binary; SONDE_SEED is the seed of the first round of soak.
 Status 0 means that the guest powered itself off, or that something was tested and nothing failed.
 TEXT
+}
+
+# refuse WORDS..: one line that says what is wrong and what is allowed.
+refuse() {
+    echo "run.sh: $*; ./run.sh --help has all of it" >&2
     exit 2
+}
+
+# at_most N WHAT ARGUMENTS..: refuses more than N arguments.
+at_most() {
+    local most=$1 what=$2
+    shift 2
+    [ $# -le "$most" ] || refuse "\`${!#}\` is too much; $command takes $what"
 }
 
 command=boot
@@ -35,21 +47,44 @@ boot | build | test | soak | bench | new)
     command=$1
     shift
     ;;
+-h | --help | help)
+    usage
+    exit 0
+    ;;
 esac
 arguments=("$command" "$@")
 case $command in
-build) [ $# -eq 0 ] || usage ;;
-new) [[ $# -ge 1 && $# -le 2 && $1 != -* && ${2---server} == --server ]] || usage ;;
-soak) [ $# -le 2 ] && [[ ${1-1} =~ ^[0-9]+$ && ${2-} != -* ]] || usage ;;
-test) [ $# -le 1 ] && [[ ${1-} != -* ]] || usage ;;
-bench) [ $# -eq 0 ] || [[ $# -eq 1 && $1 == --check ]] || usage ;;
+build) at_most 0 nothing "$@" ;;
+new)
+    at_most 2 "NAME and --server" "$@"
+    [[ $# -ge 1 && $1 != -* ]] || refuse "new takes a NAME first"
+    [[ ${2---server} == --server ]] || refuse "\`$2\` is not --server, the one option of new"
+    ;;
+soak)
+    at_most 2 "MINUTES and FILTER" "$@"
+    [[ ${1-1} =~ ^[0-9]+$ ]] || refuse "\`$1\` is no number of MINUTES, which soak takes before a FILTER"
+    [[ ${2-} != -* ]] || refuse "\`$2\` is no FILTER, which begins with no dash"
+    ;;
+test)
+    at_most 1 "one FILTER" "$@"
+    [[ ${1-} != -* ]] || refuse "\`$1\` is no FILTER, which begins with no dash"
+    ;;
+bench)
+    at_most 1 "--check" "$@"
+    [[ $# -eq 0 || $1 == --check ]] || refuse "\`$1\` is not --check, all that bench takes"
+    ;;
 boot)
     while [ $# -gt 0 ]; do
         case $1 in
-        --smp | --mem | --cpu | --accel | --cmdline | --udp-port | --timeout) [ $# -ge 2 ] && shift 2 || usage ;;
+        --smp | --mem | --cpu | --accel | --cmdline | --udp-port | --timeout)
+            [ $# -ge 2 ] || refuse "$1 takes a value"
+            shift 2
+            ;;
         --gdb | --icount) shift ;;
         --) break ;;
-        *) usage ;;
+        -*) refuse "there is no option \`$1\`; there are --smp N, --mem MIB, --cpu, --accel, --cmdline, --udp-port," \
+            "--timeout S, --gdb, --icount" ;;
+        *) refuse "there is no \`$1\`; the commands are boot, build, test, soak, bench and new" ;;
         esac
     done
     ;;
@@ -65,4 +100,6 @@ else
 fi
 toolchain=$(sed -n 's/^RUSTUP_TOOLCHAIN=//p' "$cache/env")
 [ -z "$toolchain" ] || export RUSTUP_TOOLCHAIN=$toolchain
+# `cargo xtask` is silent while it builds itself, which takes a while for the first time.
+[ -e "${CARGO_TARGET_DIR:-target}/debug/xtask" ] || cargo build --package xtask
 exec cargo xtask "${arguments[@]}"

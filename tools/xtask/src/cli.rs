@@ -1,5 +1,7 @@
 //! The command line. `run.sh` knows the names of the options and prints the usage; values are checked here.
 
+use std::process;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// The whole command line; a mistake ends the process with status 2.
@@ -9,6 +11,25 @@ pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+}
+
+impl Cli {
+    /// What the process was told to do. A mistake ends it, with one line and status 2.
+    #[must_use]
+    pub fn read() -> Self {
+        Self::try_parse().unwrap_or_else(|error| {
+            eprintln!("{}", one_line(&error));
+            process::exit(error.exit_code());
+        })
+    }
+}
+
+/// What clap says of a mistake and of what is allowed, without its hint at a help that is `run.sh`'s to give.
+fn one_line(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let paragraph = text.split("\n\n").next().unwrap_or(&text);
+    let lines: Vec<&str> = paragraph.lines().map(str::trim).collect();
+    lines.join(" ")
 }
 
 /// What to do.
@@ -198,6 +219,19 @@ mod tests {
             let error = boot(bad).expect_err(bad);
             assert_eq!(error.exit_code(), 2, "{bad}");
         }
+    }
+
+    #[test]
+    fn a_mistake_is_told_in_one_line_with_what_is_allowed() {
+        let told = |words| one_line(&boot(words).unwrap_err());
+        assert_eq!(
+            told("--smp 0"),
+            "error: invalid value '0' for '--smp <N>': 0 is not in 1..=255"
+        );
+        assert_eq!(
+            told("--accel hvf"),
+            "error: invalid value 'hvf' for '--accel <ACCEL>' [possible values: tcg, kvm]"
+        );
     }
 
     #[test]

@@ -14,14 +14,12 @@ mod workspace;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 use cli::{Cli, Command};
 use new::Kind;
 use workspace::Workspace;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::read();
     let result = Workspace::find().and_then(|workspace| match cli.command {
         Command::Build => build::build(&workspace, &build::SHIPPED).map(|_| ExitCode::SUCCESS),
         Command::Boot(options) => {
