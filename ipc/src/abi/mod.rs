@@ -10,6 +10,7 @@ pub mod info;
 pub mod inspect;
 pub mod layout;
 pub mod message;
+pub mod power;
 pub mod profile;
 pub mod startup;
 pub mod syscall;
@@ -18,6 +19,7 @@ pub mod trace;
 pub use error::Error;
 pub use handle::{Handle, ObjectType, Rights};
 pub use message::{Delivery, Tag};
+pub use power::PowerAction;
 pub use syscall::Syscall;
 
 /// Version of everything in this module; it counts from the first release on. A program compares it with that of the kernel, in the information page, and of its loader, in

@@ -58,7 +58,7 @@ macro_rules! for_each_syscall {
             41 log_write(system: Handle, len: u64) -> () "appends the buffer's first bytes to the kernel log as lines of the caller";
             42 log_read(system: Handle, position: u64) -> (next: u64, len: u64, lost: u64) "copies log bytes from a position to the buffer; positions count bytes since boot";
             43 system_info(system: Handle, kind: u64, index: u64) -> (len: u64) "writes a record to the buffer";
-            44 system_power(system: Handle, action: u64) -> () "0: power off; 1: reboot; does not return";
+            44 system_power(system: Handle, action: u64) -> () "ends or restarts the machine, as a `PowerAction` says; does not return";
             45 profiler_start(profiler: Handle, source: u64, specs: u64) -> (source: u64) "arms every CPU at its next tick; the event specifications are in the buffer";
             46 profiler_stop(profiler: Handle) -> () "disarms every CPU at its next tick";
             47 profiler_status(profiler: Handle) -> () "writes a ProfilerStatus to the buffer";

@@ -4,6 +4,7 @@
 use crate::base::addr::{Frame, Nanos, PhysAddr, Tsc};
 use crate::base::cpu::CpuId;
 use crate::boot::memory::Range;
+use ipc::abi::PowerAction;
 use ipc::abi::exit::{CrashReport, ExitReason};
 use ipc::abi::inspect::{StackInfo, StackKind};
 
@@ -23,15 +24,6 @@ pub trait PhysMemory: Sync {
     fn write_bytes(&self, to: PhysAddr, from: &[u8]);
     /// Whether a frame is RAM that the direct map covers. Constant time: the sampling path asks.
     fn is_ram(&self, frame: Frame) -> bool;
-}
-
-/// What happens to the machine in the end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PowerAction {
-    /// Off.
-    Off,
-    /// Restart.
-    Reboot,
 }
 
 /// Everything else the kernel asks of the machine.

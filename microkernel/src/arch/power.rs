@@ -1,9 +1,9 @@
 //! The end of the machine's run: off, restarted, or ended by a failure.
 
 use super::cpu::stop;
+use ipc::abi::PowerAction;
 use ipc::abi::layout::{EXIT_FAILURE, EXIT_OFF, EXIT_PORT, EXIT_REBOOT};
 use kcore::boot::acpi::fadt::Fadt;
-use kcore::hardware::PowerAction;
 use spin::Once;
 use x86_64::instructions::port::Port;
 

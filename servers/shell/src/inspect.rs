@@ -13,6 +13,9 @@ use ipc::abi::inspect::{
 use ipc::abi::layout::MAPPINGS_MAX;
 use ipc::abi::trace::TraceRecord;
 
+/// How often a command reads again what changed while it was read, before it makes do with that or says so.
+pub const LOOKS: usize = 4;
+
 /// Part of a CPU's trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TracePart {

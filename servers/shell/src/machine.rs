@@ -11,7 +11,7 @@ use ipc::abi::inspect::{
     ThreadInfo,
 };
 use ipc::abi::trace::{TRACE_READ_MAX, TraceRecord};
-use ipc::abi::{Error, NEVER, Rights};
+use ipc::abi::{Error, NEVER, PowerAction, Rights};
 use ipc::proto::init::{self, Args, ExitReport, Name, ProcessInfo, Spawn};
 use ipc::proto::profd::{self, Refusal, Request, SessionName, Spot, Start};
 use ipc::proto::{CallError, ProtocolError, stream};
@@ -32,10 +32,6 @@ const VERSION_MAX: usize = 256;
 const LOCATE_TIMEOUT: u64 = 500 * time::MILLISECOND;
 /// What the last output gets to leave before the power goes, in nanoseconds.
 const FLUSH_TIMEOUT: u64 = 1000 * time::MILLISECOND;
-/// Actions of the call `system_power`.
-const POWER_OFF: u64 = 0;
-/// See above.
-const REBOOT: u64 = 1;
 
 /// Profiles that this program's sessions have asked for.
 static PROFILES: AtomicU64 = AtomicU64::new(0);
@@ -82,11 +78,11 @@ impl Machine {
     }
 
     /// Ends the machine, or begins it anew. Returns only if that is refused.
-    fn power(&mut self, action: u64) -> Error {
+    fn power(&mut self, action: PowerAction) -> Error {
         // Whatever comes of it: the machine is to go off, also if nobody reads its last words.
         let stream = Connection::new(self.wiring.stream.1).timeout(FLUSH_TIMEOUT);
         let _ = stream::Client::new(stream).flush(&());
-        match syscall::system_power(self.wiring.system, action) {
+        match syscall::system_power(self.wiring.system, action as u64) {
             Err(error) => error,
             // It does not return then.
             Ok(()) => Error::Unsupported,
@@ -273,10 +269,10 @@ impl System for Machine {
     }
 
     fn power_off(&mut self) -> Error {
-        self.power(POWER_OFF)
+        self.power(PowerAction::Off)
     }
 
     fn reboot(&mut self) -> Error {
-        self.power(REBOOT)
+        self.power(PowerAction::Reboot)
     }
 }

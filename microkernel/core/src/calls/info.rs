@@ -1,12 +1,12 @@
 //! Calls about the system as a whole: its log, its state, its power.
 
 use super::{Caller, Stop};
-use crate::hardware::{Hardware, PowerAction};
+use crate::hardware::Hardware;
 use crate::kernel::Kernel;
 use core::sync::atomic::Ordering::Relaxed;
 use ipc::abi::info::InfoKind;
 use ipc::abi::message::PAYLOAD_MAX;
-use ipc::abi::{Error, Handle, Rights};
+use ipc::abi::{Error, Handle, PowerAction, Rights};
 use zerocopy::{Immutable, IntoBytes};
 
 /// Longest piece of log in one call, either way.
@@ -106,10 +106,9 @@ impl<H: Hardware> Kernel<H> {
         action: u64,
     ) -> Result<(), Stop> {
         self.system(caller, system, Rights::POWER)?;
-        match action {
-            0 => self.hw.power(PowerAction::Off),
-            1 => self.hw.power(PowerAction::Reboot),
-            _ => Err(Error::BadArgument.into()),
+        match PowerAction::from_raw(action) {
+            Some(action) => self.hw.power(action),
+            None => Err(Error::BadArgument.into()),
         }
     }
 }

@@ -4,10 +4,11 @@
 use crate::base::addr::{Frame, Nanos, PhysAddr, Tsc, UserAddr};
 use crate::base::cpu::CpuId;
 use crate::boot::memory::Range;
-use crate::hardware::{Hardware, PhysMemory, PowerAction};
+use crate::hardware::{Hardware, PhysMemory};
 use crate::mem::fake::FakeMemory;
 use crate::mem::paging::Tables;
 use crate::profile;
+use ipc::abi::PowerAction;
 use ipc::abi::exit::{CrashReport, ExitReason};
 use ipc::abi::inspect::{StackInfo, StackKind};
 use std::cell::Cell;

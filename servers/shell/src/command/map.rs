@@ -16,12 +16,9 @@ use ipc::bootfs::Bootfs;
 use super::subject::{NoSubject, Subject};
 use super::{Argument, Command, Context, Group};
 use crate::format::PAGE_KIB;
-use crate::inspect::{in_use, mappings};
+use crate::inspect::{LOOKS, in_use, mappings};
 use crate::system::System;
 use place::Places;
-
-/// How often mappings are read again because they changed meanwhile.
-const LOOKS: usize = 4;
 
 pub(super) const MAP: Command = Command {
     name: "map",

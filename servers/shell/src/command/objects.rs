@@ -9,7 +9,7 @@ use ipc::abi::inspect::ProcessInfo;
 
 use super::{Command, Context, Group};
 use crate::format::Name;
-use crate::inspect::in_use;
+use crate::inspect::{LOOKS, in_use};
 use crate::system::System;
 
 #[cfg(test)]
@@ -17,8 +17,6 @@ mod tests;
 
 /// Kinds of objects, as pools have them.
 const KINDS: usize = 7;
-/// How often everything is read again because it changed meanwhile.
-const LOOKS: usize = 4;
 
 pub(super) const OBJECTS: Command = Command {
     name: "objects",

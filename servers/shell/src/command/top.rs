@@ -7,6 +7,7 @@ mod tests;
 
 use core::fmt;
 
+use profd::request::number;
 use profd::text::counted;
 
 use super::{Argument, Command, Context, Group, Quoted};
@@ -15,9 +16,9 @@ use crate::pause::pause;
 use usage::{Share, Snapshot, Usage};
 
 /// Longest window, in milliseconds.
-const WINDOW_MAX: u64 = 60_000;
+pub(super) const WINDOW_MAX: u64 = 60_000;
 /// Window if nothing is said.
-const WINDOW: u64 = 1000;
+pub(super) const WINDOW: u64 = 1000;
 /// Rows of a screen.
 const SCREEN: usize = 24;
 /// Rows that are neither a thread's nor a CPU's, the prompt's among them.
@@ -55,11 +56,10 @@ fn run(mut context: Context<'_>) -> fmt::Result {
         [word, "all"] => (Some(word), true),
         [_, "all", extra, ..] | [_, extra, ..] => return context.too_many(extra),
     };
-    let window = match word.map(|word| (word, word.parse())) {
+    let window = match word.map(|word| number(word, 1..=WINDOW_MAX).ok_or(Quoted(word))) {
         None => WINDOW,
-        Some((word, Ok(window @ 1..=WINDOW_MAX))) if is_number(word) => window,
-        Some((word, _)) => {
-            let word = Quoted(word);
+        Some(Ok(window)) => window,
+        Some(Err(word)) => {
             return context.fail(format_args!(
                 "window {word}: 1 to {WINDOW_MAX} milliseconds"
             ));
@@ -76,10 +76,6 @@ fn run(mut context: Context<'_>) -> fmt::Result {
         Ok(usage) => show(&usage, all, context.session),
         Err(error) => context.fail(error),
     }
-}
-
-fn is_number(word: &str) -> bool {
-    word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn show(usage: &Usage, all: bool, out: &mut (impl fmt::Write + ?Sized)) -> fmt::Result {

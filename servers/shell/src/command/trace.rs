@@ -8,6 +8,7 @@ use core::fmt;
 
 use ipc::abi::Error;
 use ipc::abi::trace::{TRACE_NEWEST, TRACE_RECORDS, TraceKind, TraceRecord};
+use profd::request::number;
 use profd::text::counted;
 
 use super::subject::name_of_ended;
@@ -24,7 +25,7 @@ mod event;
 mod tests;
 
 /// Events that are shown if nothing is said: they fit a screen.
-const EVENTS: usize = 20;
+pub(super) const EVENTS: usize = 20;
 
 pub(super) const TRACE: Command = Command {
     name: "trace",
@@ -59,10 +60,9 @@ fn run(context: Context<'_>) -> fmt::Result {
         "on" => true,
         "off" => false,
         _ => {
-            let digits = word.bytes().all(|byte| byte.is_ascii_digit());
-            return match word.parse() {
-                Ok(count @ 1..=TRACE_RECORDS) if digits => show(context, count),
-                _ => {
+            return match number(word, 1..=TRACE_RECORDS) {
+                Some(count) => show(context, count),
+                None => {
                     let word = Quoted(word);
                     context.fail(format_args!(
                         "{word}: on, off, or 1 to {TRACE_RECORDS} events"
@@ -129,18 +129,18 @@ impl Newest {
 }
 
 fn show(context: Context<'_>, count: usize) -> fmt::Result {
-    let Context {
-        session, system, ..
-    } = context;
-    let tracing = system.is_traced();
-    let newest = Newest::read(system, count);
-    let names = in_use(|slot| system.process_slot(slot));
+    let tracing = context.system.is_traced();
+    let newest = Newest::read(context.system, count);
+    let names = in_use(|slot| context.system.process_slot(slot));
     let (tracing, newest, names) = match (tracing, newest, names) {
         (Ok(tracing), Ok(newest), Ok(names)) => (tracing, newest, names),
         (Err(error), ..) | (_, Err(error), _) | (.., Err(error)) => {
-            return writeln!(session, "trace: {error}");
+            return context.fail(error);
         }
     };
+    let Context {
+        session, system, ..
+    } = context;
     if !tracing {
         writeln!(session, "tracing is off; `trace on` turns it on")?;
     }

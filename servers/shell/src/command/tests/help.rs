@@ -1,11 +1,13 @@
 //! `help`, and what it says of every command.
 
 use ipc::abi::profile::FIRST_FRAMES;
+use ipc::abi::trace::TRACE_RECORDS;
 use ipc::proto::profd::{CHAINS_MAX, DEPTH_MAX, Request, WINDOW_MAX_MS};
 use profd::text::COLUMNS;
 
 use super::super::help::{SUMMARY, rows};
 use super::super::{COMMANDS, Command, Group};
+use super::super::{top, trace};
 use super::{Bench, run};
 use crate::terminal::output::PAGE_ROWS;
 
@@ -123,6 +125,15 @@ fn details_give_the_numbers_of_the_code() {
             format!("1 to {CHAINS_MAX}, the hottest first; {chains} if not"),
         ),
         ("profile", format!("1 to {DEPTH_MAX}; {depth} if not")),
+        (
+            "top",
+            format!("1 to {}; {} if not", top::WINDOW_MAX, top::WINDOW),
+        ),
+        ("trace", format!("its newest {TRACE_RECORDS} events")),
+        (
+            "trace",
+            format!("1 to {TRACE_RECORDS}; {} if not", trace::EVENTS),
+        ),
         ("profile", format!("A sample holds {FIRST_FRAMES} of")),
     ] {
         let text = run(&format!("help {command}"));

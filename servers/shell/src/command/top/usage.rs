@@ -14,14 +14,11 @@ use ipc::abi::Error;
 use ipc::abi::info::CpuInfo;
 use ipc::abi::inspect::{ProcessInfo, ThreadInfo};
 
-use crate::inspect::in_use;
+use crate::inspect::{LOOKS, in_use};
 use crate::system::System;
 
 #[cfg(test)]
 mod tests;
-
-/// How often threads are read again because some ended meanwhile. If they always do, [`Usage::off`] shows it.
-const LOOKS: usize = 4;
 
 /// A part of one CPU, in millionths. Shown in percent, rounded to a tenth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -81,7 +78,7 @@ impl Snapshot {
             let before = snapshot.of_ended();
             snapshot.threads = occupants(|slot| system.thread_slot(slot))?;
             snapshot.processes = processes(system)?;
-            // Else a thread that has ended may be in both, or in neither.
+            // Else a thread that has ended may be in both, or in neither. If some always end, [`Usage::off`] shows it.
             if snapshot.of_ended() == before {
                 break;
             }

@@ -217,3 +217,12 @@ proptest! {
         prop_assert_eq!(times, expected);
     }
 }
+
+#[test]
+fn a_trace_that_is_refused_is_told_once_by_repeat() {
+    let mut bench = Bench::default();
+    // A CPU that the kernel tells nothing of.
+    bench.system.cpus = vec![Default::default()];
+    assert_eq!(bench.run("trace").lines().count(), 1);
+    assert_eq!(bench.run("repeat 3 trace"), bench.run("trace"));
+}
