@@ -44,19 +44,18 @@ pub fn rows(text: &str) -> Result<Vec<Row>> {
         }
         let mut names = line;
         if !line.starts_with("  ") {
-            // Names of calls have no blanks; that of numbers without a call has one, in brackets.
-            let name = line.get(..20).unwrap_or(line).trim();
-            let rest = line.get(20..).unwrap_or_default();
-            let mut words = rest.split_whitespace();
-            let mut number = || words.next().and_then(|word| word.parse::<u32>().ok());
-            let (Some(tried), Some(passed)) = (number(), number()) else {
+            // A name has no two blanks in a row; that of numbers without a call has one.
+            let (name, rest) = line.split_once("  ").unwrap_or((line, ""));
+            let (tried, rest) = number(rest);
+            let (passed, rest) = number(rest);
+            let (Some(tried), Some(passed)) = (tried, passed) else {
                 bail!("`{line}` is no row of the table in:\n{text}");
             };
             ensure!(tried == passed && tried > 0, "{line}");
             cases += tried;
             let (name, errors) = (name.to_owned(), BTreeSet::new());
             rows.push(Row { name, errors });
-            names = line.get(35..).unwrap_or_default();
+            names = rest;
         }
         let row = rows
             .last_mut()
@@ -67,6 +66,12 @@ pub fn rows(text: &str) -> Result<Vec<Row>> {
         }
     }
     bail!("no verdict in:\n{text}")
+}
+
+/// The number that a text begins with, and the rest of the text.
+fn number(text: &str) -> (Option<u32>, &str) {
+    let (word, rest) = text.trim_start().split_once(' ').unwrap_or((text, ""));
+    (word.parse().ok(), rest)
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 mod constants;
 mod links;
 mod numbers;
+#[cfg(test)]
+mod tests;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -46,7 +46,7 @@ pub fn limits(sources: &Sources<'_>) -> Result<Vec<String>> {
 fn compared(sources: &Sources<'_>, page: &str) -> Result<Vec<String>> {
     let text = sources.read(page)?;
     let rows: Vec<_> = rows(&text).collect();
-    let (mut wrong, mut is_of_constants) = (Vec::new(), false);
+    let (mut wrong, mut is_of_constants, mut compared) = (Vec::new(), false, 0);
     for (index, row) in rows.iter().enumerate() {
         let is_rule = |row: &Vec<&str>| row.iter().all(|cell| *cell == "---");
         if rows.get(index + 1).is_some_and(is_rule) {
@@ -59,12 +59,16 @@ fn compared(sources: &Sources<'_>, page: &str) -> Result<Vec<String>> {
         if is_rule(row) || !is_of_constants {
             continue;
         }
+        compared += 1;
         let code =
             declared(constant).and_then(|(name, file)| sources.constants().value(&file, &name));
         if code.is_none() || amount(given) != code {
             let code = code.map_or("not to be found".into(), |code| code.to_string());
             wrong.push(format!("{page}: {what}: {given}, but {constant} is {code}"));
         }
+    }
+    if compared == 0 {
+        wrong.push(format!("{page}: no table says what is `declared as` what"));
     }
     Ok(wrong)
 }
