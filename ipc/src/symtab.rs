@@ -1,8 +1,9 @@
 //! The symbol tables that panics are read with: files of sorted addresses and demangled names.
 //!
 //! The builder makes one of the kernel's ELF image ([`crate::bootfs::KERNEL_SYMBOLS`]) and one of each program's
-//! ([`crate::bootfs::PROGRAM_SYMBOLS`]); the kernel's panic and init's log look addresses up in them. A panic can come at any time and from any defect, so the reader needs no memory but the table, takes nothing
-//! in the table on trust, and answers `None` (the address is then printed alone) rather than something wrong.
+//! ([`crate::bootfs::PROGRAM_SYMBOLS`]); the kernel's panic and init's log look addresses up in them. A panic can come at any
+//! time and from any defect, so the reader needs no memory but the table, takes nothing in the table on trust, and answers `None` (the
+//! address is then printed alone) rather than something wrong.
 //!
 //! # Format
 //! All numbers are little-endian.

@@ -1,47 +1,29 @@
 //! How a process ended, and the evidence if it did not mean to.
 
+use super::numbered::numbered;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// What a thread did that the hardware or the kernel refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u64)]
-pub enum FaultKind {
-    /// Access to an address that is not mapped, or not mapped for that.
-    Page = 1,
-    /// General protection: a privileged instruction, a non-canonical address, a port without the right.
-    Protection = 2,
-    /// Not an instruction.
-    InvalidOpcode = 3,
-    /// Division by zero or overflow.
-    Divide = 4,
-    /// x87 or SSE instruction; programs have no such registers.
-    NoFpu = 5,
-    /// Debug trap.
-    Debug = 6,
-    /// Misaligned access with alignment checks on.
-    Alignment = 7,
-    /// Anything else.
-    Other = 8,
-    /// Breakpoint instruction, with which a program that panicked ends itself.
-    Breakpoint = 9,
-}
-
-impl FaultKind {
-    /// The kind with this number.
-    #[must_use]
-    pub const fn from_raw(raw: u64) -> Option<Self> {
-        Some(match raw {
-            1 => Self::Page,
-            2 => Self::Protection,
-            3 => Self::InvalidOpcode,
-            4 => Self::Divide,
-            5 => Self::NoFpu,
-            6 => Self::Debug,
-            7 => Self::Alignment,
-            8 => Self::Other,
-            9 => Self::Breakpoint,
-            _ => return None,
-        })
+numbered! {
+    /// What a thread did that the hardware or the kernel refused.
+    pub enum FaultKind: u64 {
+        /// Access to an address that is not mapped, or not mapped for that.
+        Page = 1,
+        /// General protection: a privileged instruction, a non-canonical address, a port without the right.
+        Protection = 2,
+        /// Not an instruction.
+        InvalidOpcode = 3,
+        /// Division by zero or overflow.
+        Divide = 4,
+        /// x87 or SSE instruction; programs have no such registers.
+        NoFpu = 5,
+        /// Debug trap.
+        Debug = 6,
+        /// Misaligned access with alignment checks on.
+        Alignment = 7,
+        /// Anything else.
+        Other = 8,
+        /// Breakpoint instruction, with which a program that panicked ends itself.
+        Breakpoint = 9,
     }
 }
 
@@ -54,45 +36,32 @@ pub const FAULT_USER: u64 = 1 << 2;
 /// A fetch of an instruction.
 pub const FAULT_FETCH: u64 = 1 << 4;
 
-/// Why a process ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u64)]
-pub enum ExitReason {
-    /// It has not.
-    Running = 0,
-    /// It called `process_exit`, or its last thread ended (code 0).
-    Exited = 1,
-    /// Someone with the right killed it.
-    Killed = 2,
-    /// A thread faulted.
-    Faulted = 3,
+numbered! {
+    /// Why a process ended.
+    pub enum ExitReason: u64 {
+        /// It has not.
+        Running = 0,
+        /// It called `process_exit`, or its last thread ended (code 0).
+        Exited = 1,
+        /// Someone with the right killed it.
+        Killed = 2,
+        /// A thread faulted.
+        Faulted = 3,
+    }
 }
 
 /// Frames of backtrace kept for a fault.
 pub const BACKTRACE_MAX: usize = 16;
 
-/// How the walk of a backtrace ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u64)]
-pub enum BacktraceEnd {
-    /// At the outermost frame.
-    Outermost = 0,
-    /// There are more frames than are kept.
-    More = 1,
-    /// At a frame that is not mapped or cannot be one: a caller is missing.
-    Cut = 2,
-}
-
-impl BacktraceEnd {
-    /// The end with this number.
-    #[must_use]
-    pub const fn from_raw(raw: u64) -> Option<Self> {
-        Some(match raw {
-            0 => Self::Outermost,
-            1 => Self::More,
-            2 => Self::Cut,
-            _ => return None,
-        })
+numbered! {
+    /// How the walk of a backtrace ended.
+    pub enum BacktraceEnd: u64 {
+        /// At the outermost frame.
+        Outermost = 0,
+        /// There are more frames than are kept.
+        More = 1,
+        /// At a frame that is not mapped or cannot be one: a caller is missing.
+        Cut = 2,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Handles, rights and object types. A handle is the only authority there is.
 
+use super::numbered::numbered;
 use bitflags::bitflags;
 
 /// A process's name for an object: an index into its handle table and the generation of that entry, so that a handle
@@ -88,48 +89,29 @@ bitflags! {
     }
 }
 
-/// What kind of object a handle names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum ObjectType {
-    /// An address space, its handles and its threads.
-    Process = 1,
-    /// A flow of control.
-    Thread = 2,
-    /// Where calls are made and received.
-    Endpoint = 3,
-    /// A word of bits that can be waited on.
-    Notification = 4,
-    /// Pages.
-    Memory = 5,
-    /// A range of I/O ports.
-    Ports = 6,
-    /// An interrupt line.
-    Interrupt = 7,
-    /// The right to answer one call.
-    Reply = 8,
-    /// Control of the profiling driver.
-    Profiler = 9,
-    /// Control of the system.
-    System = 10,
-}
-
-impl ObjectType {
-    /// The type with this number.
-    #[must_use]
-    pub const fn from_raw(raw: u8) -> Option<Self> {
-        Some(match raw {
-            1 => Self::Process,
-            2 => Self::Thread,
-            3 => Self::Endpoint,
-            4 => Self::Notification,
-            5 => Self::Memory,
-            6 => Self::Ports,
-            7 => Self::Interrupt,
-            8 => Self::Reply,
-            9 => Self::Profiler,
-            10 => Self::System,
-            _ => return None,
-        })
+numbered! {
+    /// What kind of object a handle names.
+    #[derive(Hash)]
+    pub enum ObjectType: u8 {
+        /// An address space, its handles and its threads.
+        Process = 1,
+        /// A flow of control.
+        Thread = 2,
+        /// Where calls are made and received.
+        Endpoint = 3,
+        /// A word of bits that can be waited on.
+        Notification = 4,
+        /// Pages.
+        Memory = 5,
+        /// A range of I/O ports.
+        Ports = 6,
+        /// An interrupt line.
+        Interrupt = 7,
+        /// The right to answer one call.
+        Reply = 8,
+        /// Control of the profiling driver.
+        Profiler = 9,
+        /// Control of the system.
+        System = 10,
     }
 }

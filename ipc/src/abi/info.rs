@@ -2,6 +2,7 @@
 //!
 //! All are `repr(C)` and made of 64-bit words, so that they cross the boundary as words and no field needs a parser.
 
+use super::numbered::numbered;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// The information page, mapped read-only at [`super::layout::INFO_PAGE`] in every process.
@@ -24,53 +25,37 @@ pub struct InfoPage {
     pub cpus: u64,
 }
 
-/// Declares [`InfoKind`] and its numbers in one place.
-macro_rules! kinds {
-    ($($(#[$doc:meta])* $number:literal $name:ident;)*) => {
-        /// What `system_info` can be asked for. An index past the last one that there can be is `NotFound`. An index that nothing has
-        /// just now gives no record: the length is 0.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        #[repr(u64)]
-        pub enum InfoKind { $($(#[$doc])* $name = $number,)* }
-
-        impl InfoKind {
-            /// Every kind, in the order of the numbers.
-            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
-
-            /// The kind with this number.
-            #[must_use]
-            pub const fn from_raw(raw: u64) -> Option<Self> {
-                match raw { $($number => Some(Self::$name),)* _ => None }
-            }
-        }
-    };
-}
-
-kinds! {
-    /// One [`MemoryInfo`]; the index must be 0.
-    0 Memory;
-    /// One [`CpuInfo`] for each CPU; the index is the CPU.
-    1 Cpu;
-    /// The boot command line as bytes; the index must be 0. Returns its length.
-    2 CommandLine;
-    /// The kernel's version line as bytes; the index must be 0. Returns its length.
-    3 Version;
-    /// One [`ProcessInfo`](super::inspect::ProcessInfo) for each slot of the processes' pool.
-    4 Process;
-    /// One [`ThreadInfo`](super::inspect::ThreadInfo) for each slot of the threads' pool whose thread has not ended.
-    5 Thread;
-    /// One [`MappingInfo`](super::inspect::MappingInfo) for each mapping of each process; see [`mapping_index`](super::inspect::mapping_index).
-    6 Mapping;
-    /// One [`PageInfo`](super::inspect::PageInfo) for each page of RAM of each mapping; see [`page_index`](super::inspect::page_index).
-    7 Page;
-    /// One [`StackInfo`](super::inspect::StackInfo) for each stack of each CPU; see [`stack_index`](super::inspect::stack_index).
-    8 Stack;
-    /// One [`InterruptInfo`](super::inspect::InterruptInfo) for each CPU; the index is the CPU.
-    9 Interrupts;
-    /// One [`LineInfo`](super::inspect::LineInfo) for each interrupt line that somebody has or that was ever signalled.
-    10 Line;
-    /// One [`TraceInfo`](super::trace::TraceInfo); the index must be 0.
-    11 Trace;
+numbered! {
+    /// What `system_info` can be asked for. An index past the last one that there can be is `NotFound`. An index that nothing has
+    /// just now gives no record: the length is 0.
+    pub enum InfoKind: u64 {
+        /// One [`MemoryInfo`]; the index must be 0.
+        Memory = 0,
+        /// One [`CpuInfo`] for each CPU; the index is the CPU.
+        Cpu = 1,
+        /// The boot command line as bytes; the index must be 0. Returns its length.
+        CommandLine = 2,
+        /// The kernel's version line as bytes; the index must be 0. Returns its length.
+        Version = 3,
+        /// One [`ProcessInfo`](super::inspect::ProcessInfo) for each slot of the processes' pool.
+        Process = 4,
+        /// One [`ThreadInfo`](super::inspect::ThreadInfo) for each slot of the threads' pool whose thread has not ended.
+        Thread = 5,
+        /// One [`MappingInfo`](super::inspect::MappingInfo) for each mapping of each process; see
+        /// [`mapping_index`](super::inspect::mapping_index).
+        Mapping = 6,
+        /// One [`PageInfo`](super::inspect::PageInfo) for each page of RAM of each mapping; see
+        /// [`page_index`](super::inspect::page_index).
+        Page = 7,
+        /// One [`StackInfo`](super::inspect::StackInfo) for each stack of each CPU; see [`stack_index`](super::inspect::stack_index).
+        Stack = 8,
+        /// One [`InterruptInfo`](super::inspect::InterruptInfo) for each CPU; the index is the CPU.
+        Interrupts = 9,
+        /// One [`LineInfo`](super::inspect::LineInfo) for each interrupt line that somebody has or that was ever signalled.
+        Line = 10,
+        /// One [`TraceInfo`](super::trace::TraceInfo); the index must be 0.
+        Trace = 11,
+    }
 }
 
 /// Where the machine's memory is, in pages of 4 KiB.
@@ -128,60 +113,26 @@ pub struct CpuInfo {
     pub at_ns: u64,
 }
 
-/// What a thread is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u64)]
-pub enum ThreadState {
-    /// Created, never started.
-    Held = 0,
-    /// Waits for a CPU.
-    Ready = 1,
-    /// On a CPU.
-    Running = 2,
-    /// Waits for a call to arrive.
-    Receiving = 3,
-    /// Waits to be received, or for its reply.
-    Calling = 4,
-    /// Waits on a notification.
-    Waiting = 5,
-    /// Waits for a time.
-    Sleeping = 6,
-    /// Waits for memory to be unmapped everywhere.
-    Unmapping = 7,
-    /// Ended.
-    Dead = 8,
-}
-
-impl ThreadState {
-    /// The state with this number.
-    #[must_use]
-    pub const fn from_raw(raw: u64) -> Option<Self> {
-        Some(match raw {
-            0 => Self::Held,
-            1 => Self::Ready,
-            2 => Self::Running,
-            3 => Self::Receiving,
-            4 => Self::Calling,
-            5 => Self::Waiting,
-            6 => Self::Sleeping,
-            7 => Self::Unmapping,
-            8 => Self::Dead,
-            _ => return None,
-        })
-    }
-    /// One short word, as `ps` prints it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Held => "held",
-            Self::Ready => "ready",
-            Self::Running => "run",
-            Self::Receiving => "recv",
-            Self::Calling => "call",
-            Self::Waiting => "wait",
-            Self::Sleeping => "sleep",
-            Self::Unmapping => "unmap",
-            Self::Dead => "dead",
-        }
+numbered! {
+    /// What a thread is doing.
+    pub enum ThreadState: u64, name {
+        /// Created, never started.
+        Held = 0 => "held",
+        /// Waits for a CPU.
+        Ready = 1 => "ready",
+        /// On a CPU.
+        Running = 2 => "run",
+        /// Waits for a call to arrive.
+        Receiving = 3 => "recv",
+        /// Waits to be received, or for its reply.
+        Calling = 4 => "call",
+        /// Waits on a notification.
+        Waiting = 5 => "wait",
+        /// Waits for a time.
+        Sleeping = 6 => "sleep",
+        /// Waits for memory to be unmapped everywhere.
+        Unmapping = 7 => "unmap",
+        /// Ended.
+        Dead = 8 => "dead",
     }
 }

@@ -5,6 +5,7 @@
 //! goes on: those that show time say at which they were read.
 
 use super::layout::{MAPPINGS_MAX, NAME_MAX};
+use super::numbered::numbered;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// A process, until its last trace is gone: also one that has ended, and that a handle, an object or a child still names.
@@ -71,34 +72,19 @@ pub struct ThreadInfo {
     pub buffer: u64,
 }
 
-/// Where the pages of a mapping come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u64)]
-pub enum MappingSource {
-    /// Memory that was made for programs.
-    Memory = 0,
-    /// Memory in a row, for devices that read and write it.
-    Contiguous = 1,
-    /// The boot archive.
-    Archive = 2,
-    /// The profiler's rings.
-    Rings = 3,
-    /// Registers of a device.
-    Device = 4,
-}
-
-impl MappingSource {
-    /// The source with this number.
-    #[must_use]
-    pub const fn from_raw(raw: u64) -> Option<Self> {
-        Some(match raw {
-            0 => Self::Memory,
-            1 => Self::Contiguous,
-            2 => Self::Archive,
-            3 => Self::Rings,
-            4 => Self::Device,
-            _ => return None,
-        })
+numbered! {
+    /// Where the pages of a mapping come from.
+    pub enum MappingSource: u64 {
+        /// Memory that was made for programs.
+        Memory = 0,
+        /// Memory in a row, for devices that read and write it.
+        Contiguous = 1,
+        /// The boot archive.
+        Archive = 2,
+        /// The profiler's rings.
+        Rings = 3,
+        /// Registers of a device.
+        Device = 4,
     }
 }
 
@@ -141,28 +127,18 @@ pub struct PageInfo {
     pub zeroes: u64,
 }
 
-/// Which stack of a CPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u64)]
-pub enum StackKind {
-    /// For everything that comes from programs or while idle. The first CPU's had the boot on it.
-    Kernel = 0,
-    /// NMIs.
-    Nmi = 1,
-    /// Double faults.
-    DoubleFault = 2,
-    /// Machine checks.
-    MachineCheck = 3,
-}
-
-impl StackKind {
-    /// Every kind, in the order of the numbers.
-    pub const ALL: [Self; 4] = [
-        Self::Kernel,
-        Self::Nmi,
-        Self::DoubleFault,
-        Self::MachineCheck,
-    ];
+numbered! {
+    /// Which stack of a CPU.
+    pub enum StackKind: u64 {
+        /// For everything that comes from programs or while idle. The first CPU's had the boot on it.
+        Kernel = 0,
+        /// NMIs.
+        Nmi = 1,
+        /// Double faults.
+        DoubleFault = 2,
+        /// Machine checks.
+        MachineCheck = 3,
+    }
 }
 
 /// A stack of the kernel. Stacks are filled with a pattern at boot: it is used down to the lowest word that shows another.

@@ -2,6 +2,8 @@
 //!
 //! Registers of `call`, `reply` and `reply_receive`: words are in `r10`, `r8`, `r9`, `r12`, in and out.
 
+use super::numbered::numbered;
+
 /// Words that travel in registers.
 pub const WORDS: usize = 4;
 /// Longest payload, in bytes, at offset 0 of the IPC buffer.
@@ -57,28 +59,15 @@ impl Tag {
     }
 }
 
-/// What a receive returned, in `rdx`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u64)]
-pub enum Delivery {
-    /// A call; `rdi` is the badge of the handle that it was made through.
-    Call = 0,
-    /// Bits of the bound notification, in `rdi`.
-    Notification = 1,
-    /// The last handle with the badge in `rdi` was closed.
-    BadgeClosed = 2,
-}
-
-impl Delivery {
-    /// The delivery with this number.
-    #[must_use]
-    pub const fn from_raw(raw: u64) -> Option<Self> {
-        match raw {
-            0 => Some(Self::Call),
-            1 => Some(Self::Notification),
-            2 => Some(Self::BadgeClosed),
-            _ => None,
-        }
+numbered! {
+    /// What a receive returned, in `rdx`.
+    pub enum Delivery: u64 {
+        /// A call; `rdi` is the badge of the handle that it was made through.
+        Call = 0,
+        /// Bits of the bound notification, in `rdi`.
+        Notification = 1,
+        /// The last handle with the badge in `rdi` was closed.
+        BadgeClosed = 2,
     }
 }
 

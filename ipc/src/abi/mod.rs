@@ -10,6 +10,7 @@ pub mod info;
 pub mod inspect;
 pub mod layout;
 pub mod message;
+mod numbered;
 pub mod power;
 pub mod profile;
 pub mod startup;
@@ -22,8 +23,8 @@ pub use message::{Delivery, Tag};
 pub use power::PowerAction;
 pub use syscall::Syscall;
 
-/// Version of everything in this module; it counts from the first release on. A program compares it with that of the kernel, in the information page, and of its loader, in
-/// the startup page, before it does anything else.
+/// Version of everything in this module; it counts from the first release on. A program compares it with that of the kernel, in the
+/// information page, and of its loader, in the startup page, before it does anything else.
 pub const ABI_VERSION: u32 = 1;
 
 /// Instead of an interrupt line: one that a device signals by a message (MSI, MSI-X).

@@ -1,24 +1,14 @@
 //! What `system_power` does with the machine.
 
-/// What happens to the machine in the end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u64)]
-pub enum PowerAction {
-    /// Off.
-    Off = 0,
-    /// Restart.
-    Reboot = 1,
-}
+use super::numbered::numbered;
 
-impl PowerAction {
-    /// The action with this number.
-    #[must_use]
-    pub const fn from_raw(raw: u64) -> Option<Self> {
-        Some(match raw {
-            0 => Self::Off,
-            1 => Self::Reboot,
-            _ => return None,
-        })
+numbered! {
+    /// What happens to the machine in the end.
+    pub enum PowerAction: u64 {
+        /// Off.
+        Off = 0,
+        /// Restart.
+        Reboot = 1,
     }
 }
 

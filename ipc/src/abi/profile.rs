@@ -17,6 +17,7 @@
 //! Tagged words are frames (canonical addresses; the first one is the interrupted RIP) and markers ([`Marker`], two
 //! words each) that begin the frames of another process.
 
+use super::numbered::numbered;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Words in a slot: 512 bytes.
@@ -156,84 +157,35 @@ impl Marker {
     }
 }
 
-/// Where samples come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u64)]
-pub enum Source {
-    /// The per-CPU timer tick.
-    Tick = 1,
-    /// An NMI from a timer or a neighbour.
-    TimerNmi = 2,
-    /// Intel fixed counter 1.
-    PmuIntel = 3,
-    /// AMD core counter 0.
-    PmuAmd = 4,
-    /// AMD core counter 0 with PerfMonV2.
-    PmuAmdV2 = 5,
-}
-
-impl Source {
-    /// The source with this number.
-    #[must_use]
-    pub const fn from_raw(raw: u64) -> Option<Self> {
-        Some(match raw {
-            1 => Self::Tick,
-            2 => Self::TimerNmi,
-            3 => Self::PmuIntel,
-            4 => Self::PmuAmd,
-            5 => Self::PmuAmdV2,
-            _ => return None,
-        })
-    }
-    /// The name that the report prints.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Tick => "tick",
-            Self::TimerNmi => "timer/nmi",
-            Self::PmuIntel => "pmu/nmi intel fixed-ctr1",
-            Self::PmuAmd => "pmu/nmi amd ctr0",
-            Self::PmuAmdV2 => "pmu/nmi amd ctr0 v2",
-        }
+numbered! {
+    /// Where samples come from.
+    pub enum Source: u64, name {
+        /// The per-CPU timer tick.
+        Tick = 1 => "tick",
+        /// An NMI from a timer or a neighbour.
+        TimerNmi = 2 => "timer/nmi",
+        /// Intel fixed counter 1.
+        PmuIntel = 3 => "pmu/nmi intel fixed-ctr1",
+        /// AMD core counter 0.
+        PmuAmd = 4 => "pmu/nmi amd ctr0",
+        /// AMD core counter 0 with PerfMonV2.
+        PmuAmdV2 = 5 => "pmu/nmi amd ctr0 v2",
     }
 }
 
-/// Which source the caller wants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-#[repr(u64)]
-pub enum SourceRequest {
-    /// The best that works.
-    #[default]
-    Best = 0,
-    /// A performance counter.
-    Pmu = 1,
-    /// `timer/nmi`.
-    Timer = 2,
-    /// The tick.
-    Tick = 3,
-}
-
-impl SourceRequest {
-    /// The request with this number.
-    #[must_use]
-    pub const fn from_raw(raw: u64) -> Option<Self> {
-        Some(match raw {
-            0 => Self::Best,
-            1 => Self::Pmu,
-            2 => Self::Timer,
-            3 => Self::Tick,
-            _ => return None,
-        })
-    }
-    /// The word that asks for it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Best => "best",
-            Self::Pmu => "pmu",
-            Self::Timer => "timer",
-            Self::Tick => "tick",
-        }
+numbered! {
+    /// Which source the caller wants.
+    #[derive(Default)]
+    pub enum SourceRequest: u64, name {
+        /// The best that works.
+        #[default]
+        Best = 0 => "best",
+        /// A performance counter.
+        Pmu = 1 => "pmu",
+        /// `timer/nmi`.
+        Timer = 2 => "timer",
+        /// The tick.
+        Tick = 3 => "tick",
     }
 }
 
@@ -259,31 +211,17 @@ pub const EVENT_CYCLES: u64 = 0;
 /// Both domains of an [`EventSpec`].
 pub const DOMAINS_ALL: u64 = 3;
 
-/// What the driver is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u64)]
-pub enum Phase {
-    /// Nothing armed.
-    Idle = 0,
-    /// Start was asked; some CPU has not armed yet.
-    Arming = 1,
-    /// Every CPU samples: the window is open.
-    Open = 2,
-    /// Stop was asked; some CPU has not disarmed yet.
-    Disarming = 3,
-}
-
-impl Phase {
-    /// The phase with this number.
-    #[must_use]
-    pub const fn from_raw(raw: u64) -> Option<Self> {
-        Some(match raw {
-            0 => Self::Idle,
-            1 => Self::Arming,
-            2 => Self::Open,
-            3 => Self::Disarming,
-            _ => return None,
-        })
+numbered! {
+    /// What the driver is doing.
+    pub enum Phase: u64 {
+        /// Nothing armed.
+        Idle = 0,
+        /// Start was asked; some CPU has not armed yet.
+        Arming = 1,
+        /// Every CPU samples: the window is open.
+        Open = 2,
+        /// Stop was asked; some CPU has not disarmed yet.
+        Disarming = 3,
     }
 }
 

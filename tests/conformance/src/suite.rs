@@ -13,7 +13,7 @@ use crate::table;
 /// Numbers that no call has are counted behind those that one has.
 const ROWS: usize = Syscall::ALL.len() + 1;
 /// What `r12` holds, which only messages carry.
-const LAST_WORD: u64 = 0x12_12_12;
+pub const LAST_WORD: u64 = 0x12_12_12;
 /// Columns of the table before the errors, and those of a line.
 const INDENT: usize = 36;
 const COLUMNS: usize = 80;
@@ -224,8 +224,8 @@ fn kept(what: Syscall, sent: &Registers, returned: &Returned, want: Want) -> boo
 fn print_row(name: &str, row: &Row) {
     print!("{name:<20} {:>6} {:>6} ", row.cases, row.passed);
     let mut column = INDENT;
-    let seen = |error: &&Error| row.errors >> (**error as u64) & 1 == 1;
-    for error in Error::ALL.iter().filter(seen) {
+    let seen = |error: &Error| row.errors >> *error as u64 & 1 == 1;
+    for error in Error::ALL.into_iter().filter(seen) {
         let mut width = Width(0);
         // Counting cannot fail.
         let _ = fmt::write(&mut width, format_args!(" {error:?}"));

@@ -25,14 +25,11 @@ impl Ending {
     /// From the kernel's reason; `None` while the process runs.
     #[must_use]
     pub const fn from_reason(reason: u64) -> Option<Self> {
-        const EXITED: u64 = ExitReason::Exited as u64;
-        const KILLED: u64 = ExitReason::Killed as u64;
-        const FAULTED: u64 = ExitReason::Faulted as u64;
-        match reason {
-            EXITED => Some(Self::Exited),
-            KILLED => Some(Self::Killed),
-            FAULTED => Some(Self::Faulted),
-            _ => None,
+        match ExitReason::from_raw(reason) {
+            Some(ExitReason::Exited) => Some(Self::Exited),
+            Some(ExitReason::Killed) => Some(Self::Killed),
+            Some(ExitReason::Faulted) => Some(Self::Faulted),
+            Some(ExitReason::Running) | None => None,
         }
     }
 }

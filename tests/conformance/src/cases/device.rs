@@ -152,7 +152,7 @@ fn state(suite: &mut Suite, world: &World, cpus: u64) {
             bytes,
         );
     }
-    for &kind in InfoKind::ALL {
+    for kind in InfoKind::ALL {
         let first = format_args!("{kind:?}, the first");
         suite.check(what, first, &ask(kind, 0), Ok(()));
         let last = format_args!("{kind:?}, the last of 64 bits");

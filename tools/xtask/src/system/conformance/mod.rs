@@ -132,7 +132,7 @@ fn check_calls(calls: &[Call]) -> Result<()> {
 
 /// The names of all errors.
 fn errors() -> BTreeSet<String> {
-    let all = ipc::abi::Error::ALL.iter();
+    let all = ipc::abi::Error::ALL.into_iter();
     all.map(|error| format!("{error:?}")).collect()
 }
 
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn every_error_is_explained_with_its_number() {
         for error in ipc::abi::Error::ALL {
-            let row = format!("\n| {error:?} | {} |", *error as u64);
+            let row = format!("\n| {error:?} | {} |", error as u64);
             assert!(DOCUMENT.contains(&row), "{row}");
         }
     }
