@@ -2,36 +2,35 @@
 
 use crate::base::cpu::Cpu;
 use crate::base::pool::Ref;
+use crate::base::regs::Reg;
 use crate::calls::{Caller, Stop};
 use crate::handles::{CHUNK_ENTRIES, Grant};
 use crate::hardware::Hardware;
 use crate::kernel::{CpuState, Kernel};
 use crate::object::process::Counted;
 use crate::object::thread::State;
-use crate::object::{Badge, Endpoint, Object, Process, ThreadId};
+use crate::object::{Badge, Endpoint, Memory, Object, Process, ThreadId};
 use crate::work::Item;
 use core::sync::atomic::{AtomicU32, Ordering::AcqRel, Ordering::Relaxed, Ordering::Release};
-use ipc::abi::{Delivery, Error, Handle, ObjectType, Rights};
+use ipc::abi::{Delivery, Error, Handle, Rights};
 
 /// An object that is kept from being freed while a call uses it.
-pub(crate) struct Hold<'a, H: Hardware + 'static> {
+pub(crate) struct Hold<'a, H: Hardware + 'static, T> {
     kernel: &'a Kernel<H>,
     cpu: &'a CpuState,
     grant: Grant,
+    /// What is held.
+    pub(crate) object: T,
 }
 
-impl<H: Hardware> Hold<'_, H> {
-    /// What is held.
-    pub(crate) const fn object(&self) -> Object {
-        self.grant.object
-    }
+impl<H: Hardware, T> Hold<'_, H, T> {
     /// What the handle allows.
     pub(crate) const fn rights(&self) -> Rights {
         self.grant.rights
     }
 }
 
-impl<H: Hardware> Drop for Hold<'_, H> {
+impl<H: Hardware, T> Drop for Hold<'_, H, T> {
     fn drop(&mut self) {
         if self.grant.object.is_counted() {
             self.kernel.release(self.cpu, &self.grant.without_rights());
@@ -56,24 +55,20 @@ impl<H: Hardware> Kernel<H> {
             .get(&self.pools.chunks, handle)
     }
 
-    /// What a handle of the caller names, kept until the hold is dropped. The type is looked at before the rights, as everywhere: a
-    /// right means something for a type only.
+    /// What `object` finds a handle of the caller to name, kept until the hold is dropped. See [`Grant::named`].
     ///
     /// # Errors
     /// `BadHandle`, `WrongType`, `MissingRight`.
-    pub(crate) fn hold<'a>(
+    pub(crate) fn hold<'a, T>(
         &'a self,
         caller: &Caller<'a>,
         handle: Handle,
-        kind: ObjectType,
+        object: impl FnOnce(Object) -> Option<T>,
         rights: Rights,
-    ) -> Result<Hold<'a, H>, Error> {
+    ) -> Result<Hold<'a, H, T>, Error> {
         let handles = caller.process.handles.lock(&caller.cpu.token);
         let grant = handles.get(&self.pools.chunks, handle)?;
-        if grant.object.kind() != kind {
-            return Err(Error::WrongType);
-        }
-        grant.with(rights)?;
+        let object = grant.named(object, rights)?;
         if grant.object.is_counted() {
             self.retain(caller.cpu, &grant.without_rights());
         }
@@ -83,6 +78,7 @@ impl<H: Hardware> Kernel<H> {
             kernel: self,
             cpu: caller.cpu,
             grant,
+            object,
         })
     }
 
@@ -225,7 +221,7 @@ impl<H: Hardware> Kernel<H> {
     }
 
     /// Gives back a memory object; the last one has it freed in steps.
-    pub(crate) fn release_memory(&self, cpu: &CpuState, reference: Ref<crate::object::Memory>) {
+    pub(crate) fn release_memory(&self, cpu: &CpuState, reference: Ref<Memory>) {
         let memory = self.memory(reference);
         if last(&memory.refs) {
             self.begin_freeing(&memory.payer);
@@ -290,11 +286,9 @@ impl<H: Hardware> Kernel<H> {
             if seen.state() == State::Receiving && thread.claim(seen) {
                 drop(queues);
                 self.free_badge(cpu, reference);
-                thread.regs.set(crate::base::regs::Reg::Rdi, value);
-                thread.regs.set(crate::base::regs::Reg::Rsi, 0);
-                thread
-                    .regs
-                    .set(crate::base::regs::Reg::Rdx, Delivery::BadgeClosed as u64);
+                thread.regs.set(Reg::Rdi, value);
+                thread.regs.set(Reg::Rsi, 0);
+                thread.regs.set(Reg::Rdx, Delivery::BadgeClosed as u64);
                 self.finish(cpu, id, Ok(()));
                 return;
             }

@@ -50,6 +50,20 @@ impl Grant {
             Err(Error::MissingRight)
         }
     }
+
+    /// What `object` finds it to name, if it allows all of `rights`. The type is looked at before the rights: a right means something
+    /// for a type only.
+    ///
+    /// # Errors
+    /// `WrongType`, `MissingRight`.
+    pub fn named<T>(
+        self,
+        object: impl FnOnce(Object) -> Option<T>,
+        rights: Rights,
+    ) -> Result<T, Error> {
+        let named = object(self.object).ok_or(Error::WrongType)?;
+        self.with(rights).map(|_| named)
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

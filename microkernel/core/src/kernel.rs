@@ -4,7 +4,7 @@
 //! `timer` and `kicked`, or [`entered`](Kernel::entered) alone, followed by [`leave`](Kernel::leave), which says what the CPU
 //! does next. Nothing is kept on a stack between two entries.
 
-use crate::base::addr::Nanos;
+use crate::base::addr::{Frame, Nanos};
 use crate::base::cpu::{Cpu, CpuId};
 use crate::base::lock::{Lock, Shown, rank};
 use crate::base::pool::Ref;
@@ -86,11 +86,11 @@ pub struct Facts {
     /// Pages of the boot module.
     pub bootfs_pages: u64,
     /// Its first frame.
-    pub bootfs: crate::base::addr::Frame,
+    pub bootfs: Frame,
     /// Frame of the information page.
-    pub info_page: crate::base::addr::Frame,
+    pub info_page: Frame,
     /// The driver's rings, in a row of frames.
-    pub rings: crate::base::addr::Frame,
+    pub rings: Frame,
     /// Bytes of one ring; a whole number of pages.
     pub ring_bytes: u64,
 }

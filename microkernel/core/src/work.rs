@@ -5,6 +5,7 @@ use crate::base::cpu::Cpu;
 use crate::base::lock::{Glance, Shown, rank};
 use crate::hardware::Hardware;
 use crate::kernel::{CpuState, Kernel};
+use crate::mem::grace::Epoch;
 use core::sync::atomic::{
     AtomicBool, AtomicU32, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
     Ordering::Release, Ordering::SeqCst,
@@ -205,7 +206,7 @@ impl<H: Hardware> Kernel<H> {
     }
 
     /// Makes all CPUs pass their quiescent points soon, so that what waits for this epoch can go on.
-    pub(crate) fn hurry(&self, cpu: &CpuState, epoch: crate::mem::grace::Epoch) {
+    pub(crate) fn hurry(&self, cpu: &CpuState, epoch: Epoch) {
         self.grace.advance(epoch);
         self.kick_all(cpu, self.grace.stragglers(u64::MAX, epoch));
     }

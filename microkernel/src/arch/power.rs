@@ -45,9 +45,10 @@ fn off() {
 }
 
 fn reboot() {
-    exit(EXIT_REBOOT);
     const KEYBOARD_CONTROLLER: u16 = 0x64;
     const PULSE_RESET: u8 = 0xfe;
+    // Where QEMU runs with the exit device, who runs it starts the machine again.
+    exit(EXIT_REBOOT);
     if let Some((port, value)) = FADT.get().and_then(|fadt| fadt.reset) {
         // SAFETY: the firmware names this port and value for restarting the machine.
         unsafe { Port::new(port).write(value) };

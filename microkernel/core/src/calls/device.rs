@@ -7,7 +7,7 @@ use crate::interrupts::Line;
 use crate::kernel::Kernel;
 use crate::object::Object;
 use core::sync::atomic::Ordering::Relaxed;
-use ipc::abi::{BY_MESSAGE, Error, Handle, ObjectType, Rights};
+use ipc::abi::{BY_MESSAGE, Error, Handle, Rights};
 
 impl<H: Hardware> Kernel<H> {
     pub(super) fn interrupt_create(
@@ -32,12 +32,10 @@ impl<H: Hardware> Kernel<H> {
         let hold = self.hold(
             caller,
             notification,
-            ObjectType::Notification,
+            Object::as_notification,
             Rights::SIGNAL,
         )?;
-        let Object::Notification(reference) = hold.object() else {
-            return Err(Error::WrongType.into());
-        };
+        let reference = hold.object;
         self.make_room(cpu, caller.process, 1)?;
         let line = {
             let mut lines = self.lines.lock(&cpu.token);
@@ -61,7 +59,7 @@ impl<H: Hardware> Kernel<H> {
         self.retain(
             cpu,
             &Grant {
-                object: hold.object(),
+                object: Object::Notification(reference),
                 rights: Rights::empty(),
             },
         );
@@ -88,10 +86,8 @@ impl<H: Hardware> Kernel<H> {
 
     pub(super) fn interrupt_ack(&self, caller: &Caller<'_>, interrupt: Handle) -> Result<(), Stop> {
         // Held: another thread may close the last handle, and the line have another owner by then.
-        let hold = self.hold(caller, interrupt, ObjectType::Interrupt, Rights::MANAGE)?;
-        let Object::Interrupt(line) = hold.object() else {
-            return Err(Error::WrongType.into());
-        };
+        let hold = self.hold(caller, interrupt, Object::as_interrupt, Rights::MANAGE)?;
+        let line = hold.object;
         if let Some(Some(taken)) = self.lines.lock(&caller.cpu.token).place(line) {
             taken.driver = caller.process.pid.load(Relaxed);
         }
@@ -133,10 +129,7 @@ impl<H: Hardware> Kernel<H> {
         right: Rights,
     ) -> Result<(u16, u8), Error> {
         let grant = self.lookup(caller, ports)?;
-        let Object::Ports { first, count } = grant.object else {
-            return Err(Error::WrongType);
-        };
-        grant.with(right)?;
+        let (first, count) = grant.named(Object::as_ports, right)?;
         if !matches!(bytes, 1 | 2 | 4)
             || offset
                 .checked_add(bytes)

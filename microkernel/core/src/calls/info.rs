@@ -3,7 +3,6 @@
 use super::{Caller, Stop};
 use crate::hardware::Hardware;
 use crate::kernel::Kernel;
-use core::sync::atomic::Ordering::Relaxed;
 use ipc::abi::info::InfoKind;
 use ipc::abi::message::PAYLOAD_MAX;
 use ipc::abi::{Error, Handle, PowerAction, Rights};
@@ -26,15 +25,9 @@ impl<H: Hardware> Kernel<H> {
         let mut text = [0; LOG_MAX];
         let text = &mut text[..len as usize];
         self.hw.read_bytes(caller.thread.buffer(), text);
-        let words = [
-            caller.process.name[0].load(Relaxed),
-            caller.process.name[1].load(Relaxed),
-        ];
-        let name = words.as_bytes();
-        let name = &name[..name
-            .iter()
-            .position(|&byte| byte == 0)
-            .unwrap_or(name.len())];
+        let name = caller.process.name();
+        let end = name.iter().position(|&byte| byte == 0);
+        let name = &name[..end.unwrap_or(name.len())];
         self.log
             .writer(&caller.cpu.token, self.now(), name)
             .write(text);

@@ -47,7 +47,8 @@ fn leading_zeroes(memory: &impl PhysMemory, page: PhysAddr) -> u64 {
 }
 
 impl<H: Hardware> Kernel<H> {
-    fn cpu_at(&self, index: u64) -> Result<&'static CpuState, Error> {
+    /// The CPU with an index.
+    pub(super) fn cpu_at(&self, index: u64) -> Result<&'static CpuState, Error> {
         let index = usize::try_from(index).map_err(|_| Error::NotFound)?;
         self.cpus.get(index).ok_or(Error::NotFound)
     }
@@ -152,12 +153,11 @@ impl<H: Hardware> Kernel<H> {
             let reason = process.life.lock(cpu).reason;
             let handles = process.handles.lock(cpu).used();
             let parent = self.pools.processes.at(process.parent.load(Relaxed));
-            let name = [process.name[0].load(Relaxed), process.name[1].load(Relaxed)];
             ProcessInfo {
                 pid: pid.into(),
                 parent: parent.map_or(0, |parent| parent.pid.load(Relaxed).into()),
                 image: process.image.load(Relaxed).into(),
-                name: zerocopy::transmute!(name),
+                name: process.name(),
                 reason: reason as u64,
                 pages: process.pages.load(Relaxed),
                 quota_pages: process.quota.load(Relaxed),

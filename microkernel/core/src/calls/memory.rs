@@ -18,7 +18,7 @@ use crate::space::{Account, Mapping};
 use core::sync::atomic::Ordering::Relaxed;
 use ipc::abi::layout::PAGE_SIZE;
 use ipc::abi::layout::PHYSICAL_END;
-use ipc::abi::{Error, Handle, ObjectType, Rights};
+use ipc::abi::{Error, Handle, Rights};
 
 /// Pages zeroed in one step.
 const STEP: u64 = 16;
@@ -242,10 +242,8 @@ impl<H: Hardware> Kernel<H> {
         first: u64,
         pages: u64,
     ) -> Result<(Handle,), Stop> {
-        let hold = self.hold(caller, memory, ObjectType::Memory, Rights::DUPLICATE)?;
-        let Object::Memory(whole) = hold.object() else {
-            return Err(Error::WrongType.into());
-        };
+        let hold = self.hold(caller, memory, Object::as_memory, Rights::DUPLICATE)?;
+        let whole = hold.object;
         let backing = {
             let of = self.memory(whole).pages.lock(&caller.cpu.token);
             if pages == 0 || first.checked_add(pages).is_none_or(|end| end > of.count) {
@@ -273,11 +271,8 @@ impl<H: Hardware> Kernel<H> {
         caller: &Caller<'_>,
         memory: Handle,
     ) -> Result<(u64, u64), Stop> {
-        let hold = self.hold(caller, memory, ObjectType::Memory, Rights::empty())?;
-        let Object::Memory(reference) = hold.object() else {
-            return Err(Error::WrongType.into());
-        };
-        let pages = self.memory(reference).pages.lock(&caller.cpu.token);
+        let hold = self.hold(caller, memory, Object::as_memory, Rights::empty())?;
+        let pages = self.memory(hold.object).pages.lock(&caller.cpu.token);
         let base = match pages.backing {
             Backing::Paged(_) => 0,
             Backing::Contiguous(first) | Backing::Borrowed(first, _) | Backing::Device(first) => {
@@ -301,13 +296,10 @@ impl<H: Hardware> Kernel<H> {
         let (slot, _target) = self.target(caller, process, Rights::MANAGE)?;
         let pages = Pages::new(UserAddr(address), pages)?;
         let access = Access::from_rights(rights)?;
-        let hold = self.hold(caller, memory, ObjectType::Memory, access.rights())?;
-        let Object::Memory(reference) = hold.object() else {
-            return Err(Error::WrongType.into());
-        };
+        let hold = self.hold(caller, memory, Object::as_memory, access.rights())?;
         let mapping = Mapping {
             pages,
-            memory: reference,
+            memory: hold.object,
             first,
             allowed: hold.rights(),
             access,

@@ -11,14 +11,19 @@ mod profiler;
 mod thread;
 mod trace;
 
+use crate::authority::Hold;
+use crate::base::pool::Ref;
 use crate::base::regs::{Reg, SavedRegs};
 use crate::hardware::Hardware;
 use crate::kernel::{CpuState, Kernel};
-use crate::object::{Process, Thread, ThreadId};
+use crate::object::{Object, Process, Thread, ThreadId};
 use crate::sched::load::add;
 use core::sync::atomic::Ordering::Relaxed;
 use ipc::abi::syscall::Register;
-use ipc::abi::{Error, Handle, ObjectType, Rights, Tag};
+use ipc::abi::{Error, Handle, Rights, Tag};
+
+/// What keeps an object that a call is about; none if it is the caller's own.
+type Keeps<'a, H, T> = Option<Hold<'a, H, Ref<T>>>;
 
 /// Who made a call, and where.
 pub(crate) struct Caller<'a> {
@@ -157,24 +162,18 @@ impl<H: Hardware> Kernel<H> {
         caller: &Caller<'a>,
         handle: Handle,
         rights: Rights,
-    ) -> Result<(u32, Option<crate::authority::Hold<'a, H>>), Error> {
+    ) -> Result<(u32, Keeps<'a, H, Process>), Error> {
         if handle == Handle::NONE {
             return Ok((caller.slot, None));
         }
-        let hold = self.hold(caller, handle, ObjectType::Process, rights)?;
-        match hold.object() {
-            crate::object::Object::Process(reference) => Ok((reference.index(), Some(hold))),
-            _ => Err(Error::WrongType),
-        }
+        let hold = self.hold(caller, handle, Object::as_process, rights)?;
+        Ok((hold.object.index(), Some(hold)))
     }
 
     /// Checks that a handle names the system and allows this.
     fn system(&self, caller: &Caller<'_>, handle: Handle, rights: Rights) -> Result<(), Error> {
         let grant = self.lookup(caller, handle)?;
-        if grant.object != crate::object::Object::System {
-            return Err(Error::WrongType);
-        }
-        grant.with(rights).map(|_| ())
+        grant.named(|object| (object == Object::System).then_some(()), rights)
     }
 
     /// Writes a structure to the start of the caller's IPC buffer.

@@ -7,7 +7,7 @@ use crate::kernel::Kernel;
 use crate::object::Object;
 use crate::object::process::Counted;
 use core::sync::atomic::Ordering::Relaxed;
-use ipc::abi::{Error, Handle, ObjectType, Rights};
+use ipc::abi::{Error, Handle, Rights};
 
 impl<H: Hardware> Kernel<H> {
     pub(super) fn handle_close(&self, caller: &Caller<'_>, handle: Handle) -> Result<(), Stop> {
@@ -45,10 +45,8 @@ impl<H: Hardware> Kernel<H> {
         value: u64,
         rights: Rights,
     ) -> Result<(Handle,), Stop> {
-        let hold = self.hold(caller, endpoint, ObjectType::Endpoint, Rights::MINT)?;
-        let Object::Endpoint(reference, _) = hold.object() else {
-            return Err(Error::WrongType.into());
-        };
+        let hold = self.hold(caller, endpoint, Object::as_endpoint, Rights::MINT)?;
+        let (reference, _) = hold.object;
         let given = Rights::CALL | Rights::DUPLICATE | Rights::TRANSFER;
         if value == 0 || !given.contains(rights) {
             return Err(Error::BadArgument.into());

@@ -11,7 +11,7 @@ use crate::object::{Object, Process};
 use core::sync::atomic::Ordering::Relaxed;
 use ipc::abi::exit::{ExitReason, ProcessStatus};
 use ipc::abi::info::ThreadState;
-use ipc::abi::{Error, Handle, ObjectType, Rights};
+use ipc::abi::{Error, Handle, Rights};
 use zerocopy::IntoBytes;
 
 impl<H: Hardware> Kernel<H> {
@@ -29,12 +29,10 @@ impl<H: Hardware> Kernel<H> {
         let watcher = self.hold(
             caller,
             notification,
-            ObjectType::Notification,
+            Object::as_notification,
             Rights::SIGNAL,
         )?;
-        let Object::Notification(notified) = watcher.object() else {
-            return Err(Error::WrongType.into());
-        };
+        let notified = watcher.object;
         self.make_room(caller.cpu, caller.process, 1)?;
         let buffer = caller.thread.buffer();
         let name = [self.hw.read(buffer), self.hw.read(PhysAddr(buffer.0 + 8))];
@@ -42,7 +40,7 @@ impl<H: Hardware> Kernel<H> {
             self.create_process(caller.cpu, Some(caller.slot), quota_pages, image, name)?;
         let process = self.process(reference.index());
         let watched = Grant {
-            object: watcher.object(),
+            object: Object::Notification(notified),
             rights: Rights::empty(),
         };
         self.retain(caller.cpu, &watched);
@@ -79,13 +77,10 @@ impl<H: Hardware> Kernel<H> {
         process: Handle,
         code: u64,
     ) -> Result<(), Stop> {
-        let hold = self.hold(caller, process, ObjectType::Process, Rights::MANAGE)?;
-        let Object::Process(reference) = hold.object() else {
-            return Err(Error::WrongType.into());
-        };
+        let hold = self.hold(caller, process, Object::as_process, Rights::MANAGE)?;
         self.begin_death(
             caller.cpu,
-            reference.index(),
+            hold.object.index(),
             ExitReason::Killed,
             code,
             None,

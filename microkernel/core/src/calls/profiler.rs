@@ -10,7 +10,7 @@ use crate::object::{Memory, Object};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use ipc::abi::layout::PAGE_SIZE;
 use ipc::abi::profile::{EventSpec, SourceRequest};
-use ipc::abi::{Error, Handle, ObjectType, Rights};
+use ipc::abi::{Error, Handle, Rights};
 use zerocopy::{FromZeros, IntoBytes};
 
 /// Event specifications that are looked at; the driver says which it can take.
@@ -19,10 +19,8 @@ const SPECS_MAX: usize = 4;
 impl<H: Hardware> Kernel<H> {
     fn profiler_handle(&self, caller: &Caller<'_>, handle: Handle) -> Result<(), Error> {
         let grant = self.lookup(caller, handle)?;
-        if grant.object != Object::Profiler {
-            return Err(Error::WrongType);
-        }
-        grant.with(Rights::MANAGE).map(|_| ())
+        let is_profiler = |object| (object == Object::Profiler).then_some(());
+        grant.named(is_profiler, Rights::MANAGE)
     }
 
     pub(super) fn profiler_start(
@@ -133,16 +131,14 @@ impl<H: Hardware> Kernel<H> {
         let hold = self.hold(
             caller,
             notification,
-            ObjectType::Notification,
+            Object::as_notification,
             Rights::SIGNAL,
         )?;
-        let Object::Notification(reference) = hold.object() else {
-            return Err(Error::WrongType.into());
-        };
+        let reference = hold.object;
         self.retain(
             caller.cpu,
             &Grant {
-                object: hold.object(),
+                object: Object::Notification(reference),
                 rights: Rights::empty(),
             },
         );

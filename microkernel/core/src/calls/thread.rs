@@ -1,6 +1,6 @@
 //! Calls about threads and time.
 
-use super::{Caller, Stop};
+use super::{Caller, Keeps, Stop};
 use crate::base::cpu::CpuId;
 use crate::base::regs::Reg;
 use crate::handles::Grant;
@@ -12,7 +12,7 @@ use crate::object::thread::{ANY_CPU, PRIORITIES, State, Thread, ThreadId};
 use core::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst, fence};
 use ipc::abi::layout::USER_END;
 use ipc::abi::trace::TraceKind;
-use ipc::abi::{Error, Handle, NEVER, ObjectType, Rights};
+use ipc::abi::{Error, Handle, NEVER, Rights};
 
 impl<H: Hardware> Kernel<H> {
     #[expect(clippy::too_many_arguments, reason = "the system call has them")]
@@ -33,12 +33,10 @@ impl<H: Hardware> Kernel<H> {
         let hold = self.hold(
             caller,
             buffer,
-            ObjectType::Memory,
+            Object::as_memory,
             Rights::READ | Rights::WRITE,
         )?;
-        let Object::Memory(memory) = hold.object() else {
-            return Err(Error::WrongType.into());
-        };
+        let memory = hold.object;
         let frame = self.page_of(caller.cpu, memory, 0)?;
         if !self.hw.is_ram(frame) {
             return Err(Error::BadArgument.into());
@@ -79,22 +77,12 @@ impl<H: Hardware> Kernel<H> {
         caller: &Caller<'a>,
         handle: Handle,
         rights: Rights,
-    ) -> Result<
-        (
-            ThreadId,
-            &'static Thread,
-            Option<crate::authority::Hold<'a, H>>,
-        ),
-        Error,
-    > {
+    ) -> Result<(ThreadId, &'static Thread, Keeps<'a, H, Thread>), Error> {
         if handle == Handle::NONE {
             return Ok((caller.id, caller.thread, None));
         }
-        let hold = self.hold(caller, handle, ObjectType::Thread, rights)?;
-        let Object::Thread(reference) = hold.object() else {
-            return Err(Error::WrongType);
-        };
-        let id = ThreadId(reference.index());
+        let hold = self.hold(caller, handle, Object::as_thread, rights)?;
+        let id = ThreadId(hold.object.index());
         Ok((id, self.thread(id), Some(hold)))
     }
 

@@ -39,8 +39,7 @@ impl<H: Hardware> Kernel<H> {
         position: u64,
     ) -> Result<(u64, u64, u64), Stop> {
         self.system(caller, system, Rights::INSPECT)?;
-        let index = usize::try_from(cpu).map_err(|_| Error::NotFound)?;
-        let there = self.cpus.get(index).ok_or(Error::NotFound)?;
+        let there = self.cpu_at(cpu)?;
         let mut records = [TraceRecord::new_zeroed(); TRACE_READ_MAX];
         let reading = there.trace.read(position, &mut records);
         let bytes = records[..reading.copied].as_bytes();

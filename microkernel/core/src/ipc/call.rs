@@ -27,10 +27,7 @@ impl<H: Hardware> Kernel<H> {
     ) -> Result<(), Stop> {
         Self::check_tag(tag)?;
         let grant = self.lookup(caller, handle)?;
-        let Object::Endpoint(reference, badge) = grant.object else {
-            return Err(Error::WrongType.into());
-        };
-        grant.with(Rights::CALL)?;
+        let (reference, badge) = grant.named(Object::as_endpoint, Rights::CALL)?;
         let badge = badge
             .and_then(|badge| self.pools.badges.get(badge))
             .map_or(0, |badge| badge.value.load(Relaxed));
@@ -194,10 +191,7 @@ impl<H: Hardware> Kernel<H> {
         handle: Handle,
     ) -> Result<Ref<Endpoint>, Error> {
         let grant = self.lookup(caller, handle)?;
-        let Object::Endpoint(reference, _) = grant.object else {
-            return Err(Error::WrongType);
-        };
-        grant.with(Rights::RECEIVE)?;
+        let (reference, _) = grant.named(Object::as_endpoint, Rights::RECEIVE)?;
         Ok(reference)
     }
 }

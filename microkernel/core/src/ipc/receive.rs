@@ -4,7 +4,7 @@ use crate::base::pool::Ref;
 use crate::base::regs::Reg;
 use crate::calls::{Caller, Stop};
 use crate::hardware::Hardware;
-use crate::kernel::Kernel;
+use crate::kernel::{CpuState, Kernel};
 use crate::object::Endpoint;
 use crate::object::endpoint::Queues;
 use crate::object::queue::PriorityQueue;
@@ -156,7 +156,7 @@ impl<H: Hardware> Kernel<H> {
     }
 
     /// The thread no longer serves the endpoint it received from last.
-    pub(crate) fn leave_endpoint(&self, cpu: &crate::kernel::CpuState, id: ThreadId) {
+    pub(crate) fn leave_endpoint(&self, cpu: &CpuState, id: ThreadId) {
         let before = Ref::unpack(self.thread(id).receives_from.swap(0, Relaxed));
         if let Some(endpoint) = before.and_then(|reference| self.pools.endpoints.get(reference)) {
             endpoint

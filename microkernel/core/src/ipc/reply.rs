@@ -89,10 +89,8 @@ impl<H: Hardware> Kernel<H> {
         }
         let (id, sequence) = {
             let mut handles = caller.process.handles.lock(&caller.cpu.token);
-            let Object::Reply(id, sequence) = handles.get(&self.pools.chunks, handle)?.object
-            else {
-                return Err(Error::WrongType.into());
-            };
+            let grant = handles.get(&self.pools.chunks, handle)?;
+            let (id, sequence) = grant.named(Object::as_reply, Rights::empty())?;
             handles.remove(&self.pools.chunks, handle)?;
             (id, sequence)
         };

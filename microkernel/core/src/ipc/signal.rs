@@ -13,7 +13,7 @@ use crate::object::{Notification, Object};
 use core::sync::atomic::{
     Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed, Ordering::SeqCst, fence,
 };
-use ipc::abi::{Delivery, Error, Handle, NEVER, ObjectType, Rights};
+use ipc::abi::{Delivery, Error, Handle, NEVER, Rights};
 
 impl<H: Hardware> Kernel<H> {
     /// Sets bits, and wakes who waits for them.
@@ -71,11 +71,7 @@ impl<H: Hardware> Kernel<H> {
         right: Rights,
     ) -> Result<Ref<Notification>, Error> {
         let grant = self.lookup(caller, handle)?;
-        let Object::Notification(reference) = grant.object else {
-            return Err(Error::WrongType);
-        };
-        grant.with(right)?;
-        Ok(reference)
+        grant.named(Object::as_notification, right)
     }
 
     /// `signal`.
@@ -119,10 +115,8 @@ impl<H: Hardware> Kernel<H> {
             self.unbind(caller.cpu, reference, None);
             return Ok(());
         }
-        let hold = self.hold(caller, thread, ObjectType::Thread, Rights::MANAGE)?;
-        let Object::Thread(thread) = hold.object() else {
-            return Err(Error::WrongType.into());
-        };
+        let hold = self.hold(caller, thread, Object::as_thread, Rights::MANAGE)?;
+        let thread = hold.object;
         let id = ThreadId(thread.index());
         let mut bits = self.bits(caller.cpu, reference).ok_or(Error::BadHandle)?;
         let word = &self.thread(id).bound;

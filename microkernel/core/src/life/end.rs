@@ -1,7 +1,7 @@
 //! Ending threads and processes.
 
 use crate::base::pool::Ref;
-use crate::handles::{CHUNK_ENTRIES, CHUNKS_MAX};
+use crate::handles::{CHUNK_ENTRIES, CHUNKS_MAX, Grant};
 use crate::hardware::Hardware;
 use crate::kernel::{CpuState, Kernel};
 use crate::mem::paging::Tables;
@@ -140,7 +140,7 @@ impl<H: Hardware> Kernel<H> {
         if let Some(reference) = self.pools.threads.reference(id.0) {
             self.release(
                 cpu,
-                &crate::handles::Grant {
+                &Grant {
                     object: Object::Thread(reference),
                     rights: ipc::abi::Rights::empty(),
                 },
@@ -218,7 +218,7 @@ impl<H: Hardware> Kernel<H> {
             self.set_bits(cpu, notification, bits);
             self.release(
                 cpu,
-                &crate::handles::Grant {
+                &Grant {
                     object: Object::Notification(notification),
                     rights: ipc::abi::Rights::empty(),
                 },

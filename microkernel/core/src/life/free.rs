@@ -1,12 +1,13 @@
 //! Freeing objects that nobody names any more.
 
+use crate::base::addr::Frame;
 use crate::base::pool::Ref;
 use crate::hardware::Hardware;
 use crate::kernel::{CpuState, Kernel};
 use crate::mem::grace::Epoch;
-use crate::object::Process;
 use crate::object::memory::Backing;
-use crate::object::process::Counted;
+use crate::object::process::{Counted, Teardown};
+use crate::object::{Memory, Process};
 use crate::space::Account;
 use crate::work::Progress;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -32,10 +33,10 @@ impl<H: Hardware> Kernel<H> {
         let process = self.process(slot);
         let mut life = process.life.lock(&cpu.token);
         let epoch = match life.teardown {
-            crate::object::process::Teardown::Grace(epoch) => epoch,
+            Teardown::Grace(epoch) => epoch,
             _ => {
                 let epoch = self.grace.retire_epoch();
-                life.teardown = crate::object::process::Teardown::Grace(epoch);
+                life.teardown = Teardown::Grace(epoch);
                 epoch
             }
         };
@@ -178,7 +179,7 @@ impl<H: Hardware> Kernel<H> {
             let frame = match &mut pages.backing {
                 Backing::Paged(list) => list.pop(self.hw, &mut account),
                 Backing::Contiguous(first) if pages.ready > 0 => {
-                    Some(crate::base::addr::Frame(first.0 + pages.ready as u32 - 1))
+                    Some(Frame(first.0 + pages.ready as u32 - 1))
                 }
                 Backing::Borrowed(_, whole_object) => {
                     whole = *whole_object;
@@ -209,9 +210,9 @@ impl<H: Hardware> Kernel<H> {
     fn finish_memory(
         &self,
         cpu: &CpuState,
-        reference: Ref<crate::object::Memory>,
+        reference: Ref<Memory>,
         payer: u32,
-        whole: Option<Ref<crate::object::Memory>>,
+        whole: Option<Ref<Memory>>,
     ) {
         self.pools.memory.give(&cpu.token, reference);
         if let Some(whole) = whole {

@@ -88,6 +88,71 @@ impl Object {
         }
     }
 
+    /// The process, if it is one.
+    #[must_use]
+    pub const fn as_process(self) -> Option<Ref<Process>> {
+        match self {
+            Self::Process(reference) => Some(reference),
+            _ => None,
+        }
+    }
+    /// The thread, if it is one.
+    #[must_use]
+    pub const fn as_thread(self) -> Option<Ref<Thread>> {
+        match self {
+            Self::Thread(reference) => Some(reference),
+            _ => None,
+        }
+    }
+    /// The endpoint, if it is one, and its badge.
+    #[must_use]
+    pub const fn as_endpoint(self) -> Option<(Ref<Endpoint>, Option<Ref<Badge>>)> {
+        match self {
+            Self::Endpoint(reference, badge) => Some((reference, badge)),
+            _ => None,
+        }
+    }
+    /// The notification, if it is one.
+    #[must_use]
+    pub const fn as_notification(self) -> Option<Ref<Notification>> {
+        match self {
+            Self::Notification(reference) => Some(reference),
+            _ => None,
+        }
+    }
+    /// The memory object, if it is one.
+    #[must_use]
+    pub const fn as_memory(self) -> Option<Ref<Memory>> {
+        match self {
+            Self::Memory(reference) => Some(reference),
+            _ => None,
+        }
+    }
+    /// First and count, if it is a range of ports.
+    #[must_use]
+    pub const fn as_ports(self) -> Option<(u16, u32)> {
+        match self {
+            Self::Ports { first, count } => Some((first, count)),
+            _ => None,
+        }
+    }
+    /// The interrupt line, if it is one.
+    #[must_use]
+    pub const fn as_interrupt(self) -> Option<u32> {
+        match self {
+            Self::Interrupt(line) => Some(line),
+            _ => None,
+        }
+    }
+    /// The thread and its sequence number, if it is a reply.
+    #[must_use]
+    pub const fn as_reply(self) -> Option<(ThreadId, u64)> {
+        match self {
+            Self::Reply(thread, sequence) => Some((thread, sequence)),
+            _ => None,
+        }
+    }
+
     /// Whether it is counted, and ends or goes back to its pool with the last count. A reply has one handle, which is taken with it.
     #[must_use]
     pub const fn is_counted(&self) -> bool {

@@ -10,6 +10,7 @@ use crate::mem::grace::Epoch;
 use crate::space::Space;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use ipc::abi::exit::{CrashReport, ExitReason};
+use ipc::abi::layout::NAME_MAX;
 
 /// How far the teardown of a dead process has come. Each phase is done in bounded steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,6 +108,15 @@ pub struct Process {
 }
 
 impl Process {
+    /// Its name, padded with zeroes.
+    #[must_use]
+    pub fn name(&self) -> [u8; NAME_MAX] {
+        let words = [
+            self.name[0].load(Ordering::Relaxed),
+            self.name[1].load(Ordering::Relaxed),
+        ];
+        zerocopy::transmute!(words)
+    }
     /// An empty slot.
     #[must_use]
     pub const fn empty() -> Self {

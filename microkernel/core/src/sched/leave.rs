@@ -3,6 +3,7 @@
 use crate::base::regs::{Reg, SavedRegs};
 use crate::hardware::Hardware;
 use crate::kernel::{CpuState, Kernel};
+use crate::mem::grace::Epoch;
 use crate::object::thread::{State, ThreadId};
 use crate::sched::load::add;
 use crate::trace::Event;
@@ -194,7 +195,7 @@ impl<H: Hardware> Kernel<H> {
             };
             waiters.remove(&self.pools.threads, id);
             let thread = self.thread(id);
-            let epoch = crate::mem::grace::Epoch::from_raw(thread.awaited_epoch.load(Relaxed));
+            let epoch = Epoch::from_raw(thread.awaited_epoch.load(Relaxed));
             let cpus = thread.awaited_cpus.load(Relaxed);
             if !self.grace.passed_by(cpus, epoch) {
                 waiters.push(&self.pools.threads, id, 0);

@@ -1,6 +1,7 @@
 //! Time used: charged at each switch, and read while it passes.
 
 use super::meter::Charged;
+use crate::base::cpu::CpuId;
 use crate::calls::Stop;
 use crate::hardware::Hardware;
 use crate::kernel::{CpuState, Kernel};
@@ -75,7 +76,7 @@ impl<H: Hardware> Kernel<H> {
     pub(crate) fn thread_time(&self, id: ThreadId, thread: &Thread) -> Result<(u64, u64), Stop> {
         for _ in 0..LOOKS {
             let named = thread.last_cpu.load(Relaxed);
-            let there = self.cpu(crate::base::cpu::CpuId(named));
+            let there = self.cpu(CpuId(named));
             let seen = there.load.meter.look(|| {
                 let ran = thread.cpu_ticks.load(Relaxed);
                 (ran, there.current() == Some(id), self.hw.tsc().0)

@@ -1,6 +1,7 @@
 //! Blocking and waking: the two ends of every wait.
 
 use crate::base::addr::Nanos;
+use crate::base::cpu::CpuId;
 use crate::base::pool::Ref;
 use crate::base::regs::Reg;
 use crate::hardware::Hardware;
@@ -56,7 +57,7 @@ impl<H: Hardware> Kernel<H> {
         if armed_on == ANY_CPU {
             return;
         }
-        let there = self.cpu(crate::base::cpu::CpuId(armed_on));
+        let there = self.cpu(CpuId(armed_on));
         let mut timers = there.timers.lock(&cpu.token);
         timers.cancel(id.0);
         thread.timer_cpu.store(ANY_CPU, Relaxed);

@@ -1,8 +1,12 @@
 //! What `system_info` says about single objects is what there is.
 
 use super::{Pair, raw};
+use crate::base::cpu::CpuId;
+use crate::hardware::PhysMemory;
 use crate::object::process::COUNTED;
 use crate::sim::Sim;
+use crate::sim::machine::STACK;
+use crate::sim::run::Entry;
 use crate::sim::run::{Outcome, User};
 use ipc::abi::info::{CpuInfo, InfoKind, MemoryInfo, ThreadState};
 use ipc::abi::inspect::{
@@ -272,10 +276,7 @@ fn mappings_and_their_pages() {
     let user = sim.started(program);
     for (offset, zeroes) in [(4088, 4088), (520, 520), (0, 0)] {
         let cpu = sim.schedule(user);
-        let at = sim
-            .machine
-            .touch(crate::base::cpu::CpuId(cpu as u8), 0x40_1000, true);
-        use crate::hardware::PhysMemory;
+        let at = sim.machine.touch(CpuId(cpu as u8), 0x40_1000, true);
         sim.machine.write(at.unwrap().offset(offset), 1);
         assert_eq!(page(&mut sim, 0, 1), Some(PageInfo { zeroes, ..zero }));
     }
@@ -291,7 +292,6 @@ fn mappings_and_their_pages() {
 
 #[test]
 fn interrupts_add_up_and_lines_say_who_has_them() {
-    use crate::sim::run::Entry;
     let mut sim = Sim::new(2);
     let root = sim.root;
     let bits = sim.make(root, Syscall::notification_create, &[]);
@@ -349,7 +349,6 @@ fn interrupts_add_up_and_lines_say_who_has_them() {
 
 #[test]
 fn a_fault_is_counted_apart_from_interrupts() {
-    use crate::sim::run::Entry;
     let mut sim = Sim::new(1);
     let (_, user) = sim.alone(60);
     let root = sim.root;
@@ -373,10 +372,7 @@ fn each_stack_of_each_cpu() {
             let index = stack_index(cpu, which);
             let stack: StackInfo = sim.info(InfoKind::Stack, index).unwrap();
             let used = cpu * 16 + which as u64;
-            assert_eq!(
-                (stack.bytes, stack.used),
-                (crate::sim::machine::STACK, used)
-            );
+            assert_eq!((stack.bytes, stack.used), (STACK, used));
         }
     }
     sim.tear_down();

@@ -2,6 +2,7 @@
 
 use super::{Pair, raw, tag};
 use crate::base::cpu::CpuId;
+use crate::object::Object;
 use crate::sim::Sim;
 use crate::sim::build::TRACE;
 use crate::sim::run::{Entry, User};
@@ -97,7 +98,7 @@ fn a_call_and_its_reply() {
     pair.sim.enter(0, Entry::Syscall);
     pair.sim.kernel.tracing.store(false, Relaxed);
     let endpoint = match pair.sim.object(pair.server, pair.ear) {
-        crate::object::Object::Endpoint(endpoint, _) => endpoint.pack(),
+        Object::Endpoint(endpoint, _) => endpoint.pack(),
         other => panic!("{other:?}"),
     };
     let (_, records, lost) = pair.sim.traced(0, 0);
