@@ -4,8 +4,9 @@
 //! page ([`startup`]); a server receives calls through a [`Port`], a client makes them through a [`Connection`].
 //!
 //! Unsafe code is confined to the modules that own an invariant: [`syscall`] (the instruction), `buffer` (the thread's IPC
-//! page), `heap`, [`mapping`] (address space), [`thread`] (stacks), `lock` and [`sync`] (who may reach a value), `park` (the thread's own words), [`entry`] and [`startup`] (what the loader
-//! left), [`process`] (other address spaces), `panic` (the breakpoint). The rest is safe code over them. On the host only the pure parts exist, for their tests.
+//! page), `heap`, [`mapping`] (address space), [`thread`] (stacks), `lock` and [`sync`] (who may reach a value), `park` (the
+//! thread's own words), [`entry`] and [`startup`] (what the loader left), [`process`] (other address spaces), `panic` (the
+//! breakpoint). The rest is safe code over them. On the host only the pure parts exist, for their tests.
 #![cfg_attr(not(any(test, loom)), no_std)]
 
 extern crate alloc;
