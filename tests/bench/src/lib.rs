@@ -9,6 +9,7 @@ extern crate alloc;
 
 pub mod elf;
 pub mod figure;
+pub mod samples;
 pub mod workload;
 
 #[cfg(target_os = "none")]

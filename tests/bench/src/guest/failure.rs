@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use ipc::abi::{Error, Handle};
+use ipc::abi::{Error, Handle, Syscall};
 use ipc::proto::CallError;
 use ipc::proto::init::InitError;
 use ipc::proto::profd::Refusal;
@@ -23,7 +23,7 @@ pub enum Failure {
     /// `tests/system.toml` does not give this program the handle.
     NotGiven(&'static str),
     /// This call of the kernel failed.
-    Kernel(&'static str, Error),
+    Kernel(Syscall, Error),
     /// init refused.
     Init(CallError<InitError>),
     /// profd's library refused.
@@ -46,7 +46,7 @@ impl fmt::Display for Failure {
                 "the time-stamp counter does not count instructions (--icount): {counted} for {instructions}"
             ),
             Self::NotGiven(name) => write!(f, "no handle `{name}` was given"),
-            Self::Kernel(call, error) => write!(f, "{call}: {error}"),
+            Self::Kernel(what, error) => write!(f, "{}: {error}", what.name()),
             Self::Init(error) => write!(f, "init: {error}"),
             Self::Report(refusal) => write!(f, "report: {refusal:?}"),
             Self::NotDone(what) => write!(f, "not done: {what}"),
@@ -56,8 +56,8 @@ impl fmt::Display for Failure {
 }
 
 /// Turns the error of a kernel's call into a failure.
-pub fn kernel(call: &'static str) -> impl Fn(Error) -> Failure {
-    move |error| Failure::Kernel(call, error)
+pub fn kernel(what: Syscall) -> impl Fn(Error) -> Failure {
+    move |error| Failure::Kernel(what, error)
 }
 
 /// A handle that the program was given.

@@ -5,7 +5,7 @@
 
 use core::hint::black_box;
 
-use ipc::abi::{Error, Handle, NEVER, ObjectType, Rights, Tag};
+use ipc::abi::{Error, Handle, NEVER, ObjectType, Rights, Syscall, Tag};
 use sysroot::syscall::message::{NO_WORDS, Received, Words, call, receive, reply, reply_receive};
 use sysroot::{ExitCode, syscall, time};
 
@@ -17,8 +17,6 @@ use crate::figure::Figure;
 
 /// Rounds of each; for handles few enough for the server's table, which keeps them all.
 const ROUNDS: usize = 200;
-/// Rounds before them, until all memory that a round uses has been used once.
-const WARM_UP: usize = 20;
 /// The operation that is measured: answered with the words that came.
 const ECHO: u16 = 1;
 /// Answered with the sum of the payload and the type of the handle.
@@ -32,9 +30,9 @@ const DEADLINE: u64 = 60_000_000_000;
 
 /// Measures them.
 pub fn measure(counter: Counter) -> Result<(), Failure> {
-    repeat(|| {
+    Rounds::collect(ROUNDS, || {
         let (count, result) = counter.count(syscall::null);
-        result.map_err(kernel("null")).map(|()| count)
+        result.map_err(kernel(Syscall::null)).map(|()| count)
     })?
     .print(Figure::Null);
 
@@ -61,7 +59,8 @@ pub fn measure(counter: Counter) -> Result<(), Failure> {
     let expected = payload.iter().map(|&byte| u64::from(byte)).sum::<u64>();
     ensure(sum == expected, "256 bytes came to the server")?;
 
-    let notification = syscall::notification_create().map_err(kernel("notification_create"))?;
+    let notification =
+        syscall::notification_create().map_err(kernel(Syscall::notification_create))?;
     buffer::put_handle(notification, Rights::SIGNAL);
     peer.calls(Tag::new(ECHO, 0, 1), NO_WORDS, NEVER)?
         .print(Figure::CallHandle);
@@ -72,20 +71,14 @@ pub fn measure(counter: Counter) -> Result<(), Failure> {
         "a handle came to the server",
     )?;
 
-    repeat(|| {
+    Rounds::collect(ROUNDS, || {
         let (count, result) = counter.count(|| syscall::signal(notification, 1));
-        result.map_err(kernel("signal")).map(|()| count)
+        result.map_err(kernel(Syscall::signal)).map(|()| count)
     })?
     .print(Figure::Signal);
 
     let end = call(peer.endpoint, Tag::new(END, 0, 0), NO_WORDS, NEVER);
-    end.map_err(kernel("call")).map(drop)
-}
-
-/// Rounds after those that warm up.
-fn repeat(mut round: impl FnMut() -> Result<u64, Failure>) -> Result<Rounds, Failure> {
-    Rounds::collect(WARM_UP, &mut round)?;
-    Rounds::collect(ROUNDS, round)
+    end.map_err(kernel(Syscall::call)).map(drop)
 }
 
 /// The server as the client sees it.
@@ -98,9 +91,9 @@ impl Peer {
     /// Calls it many times with the same message.
     fn calls(&self, tag: Tag, words: Words, deadline: u64) -> Result<Rounds, Failure> {
         let (endpoint, tag, words, deadline) = black_box((self.endpoint, tag, words, deadline));
-        repeat(|| {
+        Rounds::collect(ROUNDS, || {
             let (count, reply) = self.counter.count(|| call(endpoint, tag, words, deadline));
-            let reply = reply.map_err(kernel("call"))?;
+            let reply = reply.map_err(kernel(Syscall::call))?;
             ensure(
                 reply.words == words,
                 "the server answered with the words that came",
@@ -111,7 +104,7 @@ impl Peer {
 
     /// What it saw of this call.
     fn check(&self, tag: Tag) -> Result<Words, Failure> {
-        let reply = call(self.endpoint, tag, NO_WORDS, NEVER).map_err(kernel("call"))?;
+        let reply = call(self.endpoint, tag, NO_WORDS, NEVER).map_err(kernel(Syscall::call))?;
         Ok(reply.words)
     }
 }
@@ -131,15 +124,15 @@ fn answer() -> Result<(), Failure> {
     let endpoint = given("serve:bench-peer")?;
     let mut received = receive(endpoint, NEVER);
     loop {
-        let Received { tag, words, .. } = received.map_err(kernel("receive"))?;
+        let Received { tag, words, .. } = received.map_err(kernel(Syscall::receive))?;
         let words = match tag.op() {
             ECHO => words,
-            CHECK => check(tag).map_err(kernel("handle_info"))?,
+            CHECK => check(tag).map_err(kernel(Syscall::handle_info))?,
             _ => break,
         };
         received = reply_receive(endpoint, Tag::new(tag.op(), 0, 0), words, NEVER);
     }
-    reply(Tag::new(END, 0, 0), NO_WORDS).map_err(kernel("reply"))
+    reply(Tag::new(END, 0, 0), NO_WORDS).map_err(kernel(Syscall::reply))
 }
 
 /// What came with a call.

@@ -13,6 +13,7 @@ mod rounds;
 mod threads;
 mod ticks;
 
+use ipc::abi::Syscall;
 use ipc::abi::startup::names;
 use sysroot::{ExitCode, print, println, record, startup};
 
@@ -53,7 +54,7 @@ fn run() -> Result<(), Failure> {
 /// The kernel keeps the longest entry since boot, this program's time included.
 fn longest_entry() -> Result<(), Failure> {
     let system = failure::given(names::SYSTEM)?;
-    let info = record::cpu_info(system, 0).map_err(kernel("system_info"))?;
+    let info = record::cpu_info(system, 0).map_err(kernel(Syscall::system_info))?;
     Rounds::new([info.longest_entry]).print(Figure::LongestEntry);
     Ok(())
 }

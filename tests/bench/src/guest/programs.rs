@@ -10,8 +10,6 @@ use crate::figure::Figure;
 
 /// Rounds: an end takes tens of thousands of instructions.
 const ROUNDS: usize = 20;
-/// Rounds before them.
-const WARM_UP: usize = 3;
 
 /// init, as this program calls it.
 struct Init(Client<Connection>);
@@ -44,14 +42,13 @@ impl Init {
 /// Measures a program that does nothing, from the request to start it to the answer that it has ended.
 pub fn measure(counter: Counter) -> Result<(), Failure> {
     let mut init = Init::connect()?;
-    let mut round = || {
+    let round = || {
         let (count, result) = counter.count(|| {
             let pid = init.start("bench-exit")?;
             init.wait(pid)
         });
         result.map(|()| count)
     };
-    Rounds::collect(WARM_UP, &mut round)?;
     Rounds::collect(ROUNDS, round)?.print(Figure::Process);
     Ok(())
 }

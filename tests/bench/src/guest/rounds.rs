@@ -7,6 +7,9 @@ use sysroot::println;
 use super::failure::Failure;
 use crate::figure::Figure;
 
+/// Rounds that come before those that are measured: until all memory that a round uses has been used once.
+pub const WARM_UP: usize = 20;
+
 /// Instructions of each round.
 pub struct Rounds(Vec<u64>);
 
@@ -16,11 +19,14 @@ impl Rounds {
         Self(rounds.into_iter().collect())
     }
 
-    /// Measures so many rounds.
+    /// Measures so many rounds, after [`WARM_UP`].
     pub fn collect(
         count: usize,
         mut round: impl FnMut() -> Result<u64, Failure>,
     ) -> Result<Self, Failure> {
+        for _ in 0..WARM_UP {
+            round()?;
+        }
         // Room for all, so that no round pays for it.
         let mut rounds = Vec::with_capacity(count);
         for _ in 0..count {

@@ -3,19 +3,17 @@
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use ipc::abi::{Handle, NEVER};
+use ipc::abi::{Handle, NEVER, Syscall};
 use sysroot::syscall;
 use sysroot::thread::{self, JoinHandle};
 
 use super::counter::Counter;
 use super::failure::{Failure, ensure, kernel};
-use super::rounds::Rounds;
+use super::rounds::{Rounds, WARM_UP};
 use crate::figure::Figure;
 
 /// Rounds of each.
 const ROUNDS: usize = 200;
-/// Rounds before them.
-const WARM_UP: usize = 20;
 /// Priority of who signals; its waiter keeps the higher one of this program.
 const LOW: u64 = 9;
 
@@ -43,27 +41,35 @@ pub fn measure(counter: Counter) -> Result<(), Failure> {
         (Figure::Yield, yield_),
     ] {
         let rounds: JoinHandle<Result<Rounds, Failure>> =
-            thread::spawn(move || pair(counter)).map_err(kernel("thread_create"))?;
-        rounds.join().map_err(kernel("wait"))??.print(figure);
+            thread::spawn(move || pair(counter)).map_err(kernel(Syscall::thread_create))?;
+        joined(rounds)??.print(figure);
     }
     Ok(())
 }
 
+/// What a thread returned.
+pub fn joined<T>(thread: JoinHandle<T>) -> Result<T, Failure> {
+    thread
+        .join()
+        .map_err(|_| Failure::NotDone("a thread returned"))
+}
+
 /// One thread signals, and another of higher priority, which waits, runs at once and waits again.
 fn signal_wake(counter: Counter) -> Result<Rounds, Failure> {
-    let notification = syscall::notification_create().map_err(kernel("notification_create"))?;
+    let notification =
+        syscall::notification_create().map_err(kernel(Syscall::notification_create))?;
     let shared = Arc::new(Shared::default());
     let theirs = Arc::clone(&shared);
     let waiter =
         thread::spawn(move || while syscall::wait(notification, NEVER).is_ok() && theirs.turn() {});
-    let waiter = waiter.map_err(kernel("thread_create"))?;
+    let waiter = waiter.map_err(kernel(Syscall::thread_create))?;
     // From here on the waiter is above this thread.
-    syscall::thread_set(Handle::NONE, LOW, u64::MAX).map_err(kernel("thread_set"))?;
-    let signal = || syscall::signal(notification, 1).map_err(kernel("signal"));
+    syscall::thread_set(Handle::NONE, LOW, u64::MAX).map_err(kernel(Syscall::thread_set))?;
+    let signal = || syscall::signal(notification, 1).map_err(kernel(Syscall::signal));
     let rounds = turns(counter, &shared, signal)?;
     shared.over.store(true, Ordering::Relaxed);
     signal()?;
-    waiter.join().map_err(kernel("wait"))?;
+    joined(waiter)?;
     Ok(rounds)
 }
 
@@ -72,11 +78,11 @@ fn yield_(counter: Counter) -> Result<Rounds, Failure> {
     let shared = Arc::new(Shared::default());
     let theirs = Arc::clone(&shared);
     let other = thread::spawn(move || while syscall::yield_now().is_ok() && theirs.turn() {});
-    let other = other.map_err(kernel("thread_create"))?;
-    let give_way = || syscall::yield_now().map_err(kernel("yield_now"));
+    let other = other.map_err(kernel(Syscall::thread_create))?;
+    let give_way = || syscall::yield_now().map_err(kernel(Syscall::yield_now));
     let rounds = turns(counter, &shared, give_way)?;
     shared.over.store(true, Ordering::Relaxed);
-    other.join().map_err(kernel("wait"))?;
+    joined(other)?;
     Ok(rounds)
 }
 
@@ -86,6 +92,7 @@ fn turns(
     shared: &Shared,
     body: impl Fn() -> Result<(), Failure>,
 ) -> Result<Rounds, Failure> {
+    // Until the other thread takes its turns.
     for _ in 0..WARM_UP {
         body()?;
     }

@@ -6,9 +6,9 @@
 use alloc::vec::Vec;
 use core::hint::black_box;
 
-use ipc::abi::Handle;
 use ipc::abi::profile::{DOMAINS_ALL, EVENT_CYCLES, EventSpec, Phase, SourceRequest, flags};
 use ipc::abi::startup::names;
+use ipc::abi::{Handle, Syscall};
 use sample_ring::{Geometry, Reader, Sample};
 use sysroot::syscall::rdtsc;
 use sysroot::{Mapping, record, syscall, thread, time};
@@ -16,6 +16,7 @@ use sysroot::{Mapping, record, syscall, thread, time};
 use super::counter::turn;
 use super::failure::{Failure, ensure, given, kernel};
 use super::rounds::Rounds;
+use super::threads::joined;
 use crate::figure::Figure;
 
 /// Ticks that are measured.
@@ -36,8 +37,8 @@ pub fn measure() -> Result<(), Failure> {
     Rounds::new(gaps(TICKS)).print(Figure::Tick);
 
     let profiler = given(names::PROFILER)?;
-    let (memory, _) = syscall::profiler_rings(profiler).map_err(kernel("profiler_rings"))?;
-    let rings = Mapping::whole(memory).map_err(kernel("map"))?;
+    let (memory, _) = syscall::profiler_rings(profiler).map_err(kernel(Syscall::profiler_rings))?;
+    let rings = Mapping::whole(memory).map_err(kernel(Syscall::map))?;
     let sampled = |depth| sample(profiler, &rings, depth);
     // How many frames the callers of `descend` have is the compiler's choice.
     let (_, shallow) = sampled(0)?;
@@ -86,12 +87,12 @@ fn sample(profiler: Handle, rings: &Mapping, depth: usize) -> Result<(Rounds, us
         domains: DOMAINS_ALL,
     };
     record::profiler_start(profiler, SourceRequest::Tick, &[cycles])
-        .map_err(kernel("profiler_start"))?;
-    let thread = thread::spawn(move || descend(depth)).map_err(kernel("thread_create"))?;
-    let mut gaps = thread.join().map_err(kernel("wait"))?;
-    syscall::profiler_stop(profiler).map_err(kernel("profiler_stop"))?;
+        .map_err(kernel(Syscall::profiler_start))?;
+    let thread = thread::spawn(move || descend(depth)).map_err(kernel(Syscall::thread_create))?;
+    let mut gaps = joined(thread)?;
+    syscall::profiler_stop(profiler).map_err(kernel(Syscall::profiler_stop))?;
     let deadline = time::after(DISARMED);
-    let status = || record::profiler_status(profiler).map_err(kernel("profiler_status"));
+    let status = || record::profiler_status(profiler).map_err(kernel(Syscall::profiler_status));
     while status()?.phase != Phase::Idle as u64 {
         ensure(time::now() < deadline, "the CPU disarmed")?;
     }
