@@ -23,25 +23,31 @@ sysroot::entry!(main);
 fn main() {}
 
 #[cfg(target_os = "none")]
+const CASES: [(&str, fn()); 12] = [
+    ("mutex", sync::mutex),
+    ("priority", sync::priority),
+    ("condvar", sync::condvar),
+    ("timeout", sync::timeout),
+    ("channel", sync::channel),
+    ("once", sync::once),
+    ("join", threads::join),
+    ("detach", threads::detach),
+    ("scope", threads::scope),
+    ("limit", threads::limit),
+    ("heap", heap::shared),
+    ("large", heap::large),
+];
+
+#[cfg(target_os = "none")]
 fn main() -> Result<(), sysroot::ExitCode> {
-    let name = sysroot::startup::args().next().unwrap_or_default();
-    let case: fn() = match name {
-        "mutex" => sync::mutex,
-        "priority" => sync::priority,
-        "condvar" => sync::condvar,
-        "timeout" => sync::timeout,
-        "channel" => sync::channel,
-        "once" => sync::once,
-        "join" => threads::join,
-        "detach" => threads::detach,
-        "scope" => threads::scope,
-        "limit" => threads::limit,
-        "heap" => heap::shared,
-        "large" => heap::large,
-        _ => {
-            sysroot::println!("runtime: no case {name:?}");
-            return Err(sysroot::ExitCode::USAGE);
+    let wanted = sysroot::startup::args().next().unwrap_or_default();
+    let Some((name, case)) = CASES.iter().find(|(name, _)| *name == wanted) else {
+        sysroot::print!("runtime: CASE {wanted:?}: it is one of");
+        for (name, _) in CASES {
+            sysroot::print!(" {name}");
         }
+        sysroot::println!();
+        return Err(sysroot::ExitCode::USAGE);
     };
     case();
     sysroot::println!("{name} ok");

@@ -17,8 +17,9 @@ fn pages() -> u64 {
     record::process_status(Handle::NONE).unwrap().pages
 }
 
-/// Waits until no more pages are charged than these. Freed ones come back after a grace period, and those that leaked never.
-fn settle(pages_before: u64) {
+/// Waits until no more pages are charged than these, and does something before each look. Freed pages come back after a grace period, and
+/// those that leaked never.
+fn settle(pages_before: u64, each: impl Fn()) {
     let deadline = time::after(60_000 * time::MILLISECOND);
     while pages() > pages_before {
         assert!(
@@ -27,6 +28,7 @@ fn settle(pages_before: u64) {
             pages()
         );
         thread::sleep(Duration::from_millis(1));
+        each();
     }
 }
 
@@ -50,7 +52,7 @@ pub fn join() {
     round(0);
     let before = pages();
     (1..MANY).for_each(round);
-    settle(before);
+    settle(before, || ());
 }
 
 /// Threads that nobody joins go on, and their memory is given back when others are started.
@@ -65,10 +67,7 @@ pub fn detach() {
     let before = pages();
     (1..MANY).for_each(round);
     // The memory of the last one or two goes with the next that is started.
-    while pages() > before {
-        thread::sleep(Duration::from_millis(1));
-        thread::spawn(|| {}).unwrap().join().unwrap();
-    }
+    settle(before, || thread::spawn(|| {}).unwrap().join().unwrap());
 }
 
 /// Threads borrow from their starter, which waits for those that it does not join.

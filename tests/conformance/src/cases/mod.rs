@@ -5,6 +5,7 @@ extern crate alloc;
 
 mod device;
 mod life;
+mod mapping;
 mod memory;
 mod message;
 mod notification;
@@ -43,6 +44,7 @@ pub fn run(suite: &mut Suite, cpus: u64) {
         }
     }
     memory::run(suite);
+    mapping::run(suite);
     object::run(suite);
     device::run(suite, cpus);
     profiler::run(suite);

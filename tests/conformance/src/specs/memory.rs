@@ -59,6 +59,29 @@ macro_rules! wrong_addresses {
     };
 }
 
+/// The process of a mapping; this one has none where the cases look.
+const MAPPED_IN: Arg = handle_or(
+    ObjectType::Process,
+    Rights::MANAGE,
+    Zero::Caller(Err(Error::NotMapped)),
+);
+/// The address of a mapping.
+const MAPPED_AT: Arg = wrong_addresses!(
+    (
+        "the page behind",
+        SCRATCH + PAGE_SIZE,
+        Err(Error::NotMapped)
+    ),
+    ("the information page", INFO_PAGE, Err(Error::NotMapped))
+);
+/// Its pages.
+const MAPPED_PAGES: Arg = Arg::Number(&[
+    outside("none", 0),
+    ("more than are mapped", 2, Err(Error::NotMapped)),
+    bad_address("too many bytes for 64 bits", OVERFLOWS),
+    bad_address("the most", u64::MAX),
+]);
+
 fn map_one(world: &World) {
     // SAFETY: the process is not this one.
     let mapped = unsafe {
@@ -201,27 +224,7 @@ pub const SPECS: [Spec; 7] = [
             map_one(world);
             [raw(world.child.raw()), SCRATCH, 1, 0, 0, 0]
         },
-        &[
-            handle_or(
-                ObjectType::Process,
-                Rights::MANAGE,
-                Zero::Caller(Err(Error::NotMapped)),
-            ),
-            wrong_addresses!(
-                (
-                    "the page behind",
-                    SCRATCH + PAGE_SIZE,
-                    Err(Error::NotMapped)
-                ),
-                ("the information page", INFO_PAGE, Err(Error::NotMapped))
-            ),
-            Arg::Number(&[
-                outside("none", 0),
-                ("more than are mapped", 2, Err(Error::NotMapped)),
-                bad_address("too many bytes for 64 bits", OVERFLOWS),
-                bad_address("the most", u64::MAX),
-            ]),
-        ],
+        &[MAPPED_IN, MAPPED_AT, MAPPED_PAGES],
     )
     .undo(unmap_one)
     .dead(Err(Error::PeerDied)),
@@ -231,28 +234,7 @@ pub const SPECS: [Spec; 7] = [
             map_one(world);
             [raw(world.child.raw()), SCRATCH, 1, READ, 0, 0]
         },
-        &[
-            handle_or(
-                ObjectType::Process,
-                Rights::MANAGE,
-                Zero::Caller(Err(Error::NotMapped)),
-            ),
-            wrong_addresses!(
-                (
-                    "the page behind",
-                    SCRATCH + PAGE_SIZE,
-                    Err(Error::NotMapped)
-                ),
-                ("the information page", INFO_PAGE, Err(Error::NotMapped))
-            ),
-            Arg::Number(&[
-                outside("none", 0),
-                ("more than are mapped", 2, Err(Error::NotMapped)),
-                bad_address("too many bytes for 64 bits", OVERFLOWS),
-                bad_address("the most", u64::MAX),
-            ]),
-            RIGHTS,
-        ],
+        &[MAPPED_IN, MAPPED_AT, MAPPED_PAGES, RIGHTS],
     )
     .undo(unmap_one)
     .dead(Err(Error::PeerDied)),

@@ -3,11 +3,11 @@
 use ipc::abi::{Error, ObjectType, Rights, Syscall};
 
 use super::{outside, takes};
-use crate::spec::{Arg, Spec, Zero, any_handle, handle, handle_or};
+use crate::spec::{Arg, Spec, Want, Zero, any_handle, handle, handle_or};
 use crate::world::raw;
 
 /// A right that no notification has, and those that one has.
-const LACKING: (&str, u64, crate::spec::Want) = (
+const LACKING: (&str, u64, Want) = (
     "a right that the handle lacks",
     Rights::MANAGE.bits() as u64,
     Err(Error::MissingRight),

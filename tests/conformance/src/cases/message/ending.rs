@@ -49,8 +49,8 @@ fn fails(suite: &mut Suite, cpu: u64) {
     );
     suite.record(Syscall::handle_close, "a reply", joined(closed), &[Ok(())]);
     let late = server(&end, cpu, |_, _| {
-        // The caller goes, then the answer comes.
-        await_state(first_thread(), ThreadState::Sleeping);
+        // The caller goes, and waits for the end of this thread; then the answer comes.
+        await_state(first_thread(), ThreadState::Waiting);
         status(message::reply(Tag::default(), NO_WORDS))
     });
     suite.check(
@@ -59,9 +59,6 @@ fn fails(suite: &mut Suite, cpu: u64) {
         &call_to(&end, Tag::default(), time::after(SOON)),
         Err(Error::TimedOut),
     );
-    while syscall::thread_info(late.thread()).is_ok_and(|info| info.1 != ThreadState::Dead as u64) {
-        time::sleep(SOON);
-    }
     suite.record(Syscall::reply, "the caller has gone", joined(late), &[gone]);
 }
 

@@ -15,11 +15,11 @@ use sysroot::{OwnedHandle, handle, syscall};
 
 use super::{await_state, on};
 use crate::spec::Arguments;
-use crate::suite::Suite;
+use crate::suite::{LAST_WORD, Suite};
 use crate::world::{made, raw};
 
-/// Words of a message, as the second half of a call's registers has them.
-const WORDS: Words = [11, 22, 33, 0x12_12_12];
+/// Words of a message; the last is the one that [`Suite::check`] sends.
+const WORDS: Words = [11, 22, 33, LAST_WORD];
 const BADGE: u64 = 0xbad6_e000_0000_0001;
 
 pub fn run(suite: &mut Suite, cpu: u64) {
@@ -36,9 +36,17 @@ fn copy(of: &OwnedHandle, rights: Rights) -> OwnedHandle {
     made("a copy", handle::duplicate(of.raw(), rights))
 }
 
-/// A call to an endpoint; the words are three of [`WORDS`].
+/// A call to an endpoint with [`WORDS`].
 fn call_to(endpoint: &OwnedHandle, tag: Tag, deadline: u64) -> Arguments {
-    [raw(endpoint.raw()), tag.raw(), deadline, 11, 22, 33]
+    let [first, second, third, _] = WORDS;
+    [
+        raw(endpoint.raw()),
+        tag.raw(),
+        deadline,
+        first,
+        second,
+        third,
+    ]
 }
 
 fn receive_from(endpoint: &OwnedHandle, deadline: u64) -> Arguments {

@@ -3,6 +3,7 @@
 use ipc::abi::message::SLOT_MOVE;
 use ipc::abi::{Error, Handle, NEVER, Rights, Syscall, Tag};
 use sysroot::syscall::message::{self, NO_WORDS};
+use sysroot::thread::JoinHandle;
 use sysroot::{OwnedHandle, syscall};
 
 use super::{call_to, client, copy, endpoint, minted, receive_from, server};
@@ -169,34 +170,48 @@ fn handles_stay(suite: &mut Suite, cpu: u64) {
             );
         }
     }
-    // Neither the client nor the server has noticed anything. A table that is full takes no message for them.
+    // Neither the client nor the server has noticed anything.
+    suite.check(Syscall::reply, "after all of them", &[0; 6], Ok(()));
+    let answered = status(joined(caller));
+    suite.record(Syscall::call, "the client goes on", answered, &[Ok(())]);
+    end_server(suite, &end, server);
+    without_room(suite, cpu, Error::LimitReached);
+}
+
+/// When no table can grow, a message's handles stay where they are.
+pub fn starves(suite: &mut Suite) {
+    without_room(suite, 0, Error::OutOfMemory);
+}
+
+/// A table that is full takes no message, for the reason that `error` says.
+fn without_room(suite: &mut Suite, cpu: u64, error: Error) {
+    let end = endpoint();
+    let badge = minted(&end);
+    let bits = OwnedHandle::new(made("a notification", syscall::notification_create()));
+    let caller = client(&badge, cpu, Tag::default(), NEVER);
+    made("a call", message::receive(end.raw(), NEVER));
+    let server = server(&end, cpu, |_, _| ());
+    let stays = |suite: &mut Suite, what| {
+        let there = status(syscall::handle_info(bits.raw()));
+        let case = format_args!("{error:?}: the handle stays");
+        suite.equal(what, case, there, Ok(()));
+    };
     let (filling, full) = Filling::new(bits.raw());
-    suite.equal(
-        Syscall::call,
-        "the table is full",
-        full,
-        Error::LimitReached,
-    );
+    suite.equal(Syscall::handle_duplicate, "the last handle", full, error);
     buffer::attach(0, bits.raw(), Rights::all().bits() | SLOT_MOVE);
     let one = Tag::new(0, 0, 1);
     suite.check(
         Syscall::call,
         "the server has no place for a handle",
         &call_to(&end, one, NEVER),
-        Err(Error::LimitReached),
+        Err(error),
     );
+    stays(suite, Syscall::call);
     suite.check(
         Syscall::reply_park,
         "no place for a handle",
         &[0; 6],
-        Err(Error::LimitReached),
-    );
-    let stays = status(syscall::handle_info(bits.raw()));
-    suite.equal(
-        Syscall::call,
-        "no place for a handle: it stays",
-        stays,
-        Ok(()),
+        Err(error),
     );
     suite.check(
         Syscall::reply,
@@ -204,73 +219,22 @@ fn handles_stay(suite: &mut Suite, cpu: u64) {
         &[one.raw(), 0, 0, 0, 0, 0],
         Err(Error::PeerDied),
     );
-    let stays = status(syscall::handle_info(bits.raw()));
-    suite.equal(
-        Syscall::reply,
-        "no place for a handle: it stays",
-        stays,
-        Ok(()),
-    );
+    stays(suite, Syscall::reply);
     drop(filling);
     let refused = status(joined(caller));
     suite.record(
         Syscall::call,
         "no place for the answer's handle",
         refused,
-        &[Err(Error::LimitReached)],
+        &[Err(error)],
     );
-    suite.check(
-        Syscall::call,
-        "a server that ends",
-        &call_to(&end, Tag::default(), NEVER),
-        Err(Error::PeerDied),
-    );
-    joined(server);
+    end_server(suite, &end, server);
 }
 
-/// When no table can grow, a message's handles stay where they are.
-pub fn starves(suite: &mut Suite) {
-    let end = endpoint();
-    let badge = minted(&end);
-    let bits = OwnedHandle::new(made("a notification", syscall::notification_create()));
-    let caller = client(&badge, 0, Tag::default(), NEVER);
-    made("a call", message::receive(end.raw(), NEVER));
-    let server = server(&end, 0, |_, _| ());
-    let none = Err(Error::OutOfMemory);
-    let (filling, full) = Filling::new(bits.raw());
-    suite.equal(
-        Syscall::handle_duplicate,
-        "no piece of table left",
-        full,
-        Error::OutOfMemory,
-    );
-    buffer::attach(0, bits.raw(), Rights::all().bits() | SLOT_MOVE);
-    let one = Tag::new(0, 0, 1);
-    suite.check(
-        Syscall::call,
-        "no piece of table for the server",
-        &call_to(&end, one, NEVER),
-        none,
-    );
-    suite.check(Syscall::reply_park, "no piece of table left", &[0; 6], none);
-    suite.check(
-        Syscall::reply,
-        "no piece of table for the client",
-        &[one.raw(), 0, 0, 0, 0, 0],
-        Err(Error::PeerDied),
-    );
-    drop(filling);
-    suite.record(
-        Syscall::call,
-        "no piece of table for the answer",
-        status(joined(caller)),
-        &[none],
-    );
-    suite.check(
-        Syscall::call,
-        "a server that ends",
-        &call_to(&end, Tag::default(), NEVER),
-        Err(Error::PeerDied),
-    );
+/// Calls a server that ends instead of answering.
+fn end_server(suite: &mut Suite, end: &OwnedHandle, server: JoinHandle<()>) {
+    let call = call_to(end, Tag::default(), NEVER);
+    let gone = Err(Error::PeerDied);
+    suite.check(Syscall::call, "a server that ends", &call, gone);
     joined(server);
 }
