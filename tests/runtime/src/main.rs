@@ -42,7 +42,7 @@ const CASES: [(&str, fn()); 12] = [
 fn main() -> Result<(), sysroot::ExitCode> {
     let wanted = sysroot::startup::args().next().unwrap_or_default();
     let Some((name, case)) = CASES.iter().find(|(name, _)| *name == wanted) else {
-        sysroot::print!("runtime: CASE {wanted:?}: it is one of");
+        sysroot::print!("runtime: CASE {wanted}: it is one of");
         for (name, _) in CASES {
             sysroot::print!(" {name}");
         }
