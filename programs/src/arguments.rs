@@ -121,7 +121,7 @@ impl<'a> Arguments<'a> {
         let mut words = words.into_iter();
         while let Some(word) = words.next() {
             if word == "-t" {
-                run_ms = Some(number("-t", words.next(), &RUN_MS)?);
+                run_ms = Some(number("MS of -t", words.next(), &RUN_MS)?);
             } else {
                 parsed.push(word, most)?;
             }
@@ -262,7 +262,7 @@ mod tests {
         assert_eq!(refusal(parse("1", 0)), "too many arguments; there are none");
         assert_eq!(
             refusal(timed("-t", 1)),
-            "-t is missing; it is a number from 1 to 86400000"
+            "MS of -t is missing; it is a number from 1 to 86400000"
         );
         assert!(timed("-t 0", 1).is_err());
     }

@@ -17,20 +17,27 @@ impl Lines {
         self.0.push('\n');
     }
 
-    /// Adds words, broken into lines that fit; all but the first are indented by two. A word longer than a line is broken.
+    /// Adds words, broken into lines that fit; all but the first are indented by two. A word longer than a line is broken. Blanks in
+    /// a line stay as many as they are, so that the columns of a table's row do.
     pub fn wrap(&mut self, words: &str) {
-        let mut column = 0;
-        for word in words.split(' ').filter(|word| !word.is_empty()) {
+        let (mut column, mut blanks) = (0, 0);
+        for word in words.split_inclusive(' ') {
+            let (word, next) = word.strip_suffix(' ').map_or((word, 0), |word| (word, 1));
             let length = word.chars().count();
-            if column > 0 && column + 1 + length > COLUMNS {
+            if length == 0 {
+                blanks += next;
+                continue;
+            }
+            if column > 0 && column + blanks + length > COLUMNS {
                 self.0.push_str("\n  ");
                 column = 2;
-            } else if column > 0 {
-                self.0.push(' ');
-                column += 1;
+            } else {
+                self.0.extend(core::iter::repeat_n(' ', blanks));
+                column += blanks;
             }
+            blanks = next;
             for character in word.chars() {
-                if column == COLUMNS {
+                if column >= COLUMNS {
                     self.0.push_str("\n  ");
                     column = 2;
                 }
@@ -65,6 +72,15 @@ mod tests {
     fn a_number_and_its_noun_agree() {
         let chains = [0, 1, 12].map(|number| counted(number, "chain"));
         assert_eq!(chains, ["0 chains", "1 chain", "12 chains"]);
+    }
+
+    #[test]
+    fn a_row_keeps_its_columns() {
+        let mut lines = Lines::default();
+        lines.wrap(&format!("  1   a  {:<60} cdefghij klm", "b"));
+        let text = lines.finish();
+        let row = format!("  1   a  {:<60} cdefghij\n  klm\n", "b");
+        assert_eq!(text, row);
     }
 
     proptest! {

@@ -1,5 +1,7 @@
 //! `irq`: what interrupted which CPU, and the interrupt lines.
 
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -81,8 +83,8 @@ fn run(context: Context<'_>) -> fmt::Result {
     }
     writeln!(
         session,
-        "{:<9} {:>10} {:<8} {:<22} {:<22}",
-        "line", "count", "by", "taken by", "driver"
+        "{:<9} {:>10} {:<8} {:<22} driver",
+        "line", "count", "by", "taken by"
     )?;
     for Line {
         number,
@@ -95,14 +97,17 @@ fn run(context: Context<'_>) -> fmt::Result {
         } else {
             "message"
         };
-        write!(session, "{number:<9} {:>10} {by:<8}", info.count)?;
-        for (pid, name) in [(info.taken_by, &names[0]), (info.driver, &names[1])] {
-            match pid {
-                0 => write!(session, " {:<22}", "-")?,
-                _ => write!(session, " {pid:<5} {:<16}", Name(name))?,
-            }
-        }
-        writeln!(session)?;
+        let process = |pid: u64, name| match pid {
+            0 => String::from("-"),
+            _ => format!("{pid:<5} {}", Name(name)),
+        };
+        let taken_by = process(info.taken_by, &names[0]);
+        let driver = process(info.driver, &names[1]);
+        writeln!(
+            session,
+            "{number:<9} {:>10} {by:<8} {taken_by:<22} {driver}",
+            info.count
+        )?;
     }
     Ok(())
 }
