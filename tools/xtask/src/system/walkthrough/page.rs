@@ -84,8 +84,9 @@ impl Command {
     /// The first line of the page that was not printed.
     pub fn check(&self, printed: &str) -> Result<()> {
         if self.typed.starts_with("> profile") {
+            let named: Vec<_> = printed.lines().filter_map(function).collect();
             for name in self.printed.iter().filter_map(|line| function(line)) {
-                ensure!(printed.contains(name), "the page names {name}");
+                ensure!(named.contains(&name), "the page names {name:?}");
             }
             return Ok(());
         }
@@ -98,11 +99,15 @@ impl Command {
     }
 }
 
-/// The function of a program that a line of a profile names. The kernel's depend on when it was looked at.
-fn function(line: &str) -> Option<&str> {
-    let name = line.split(' ').find(|word| word.contains('`'))?;
-    let name = name.split('+').next()?;
-    (!name.starts_with("kernel`")).then_some(name)
+/// The program and the function that a line of a profile names, without the path, of which a long name loses more or less, as there
+/// is room. The kernel's depend on when it was looked at.
+fn function(line: &str) -> Option<(&str, &str)> {
+    let (before, name) = line.split_once('`')?;
+    let image = before.rsplit(' ').next()?;
+    let (name, _) = name.rsplit_once('+')?;
+    let (path, _) = name.split_once("::<..").unwrap_or((name, ""));
+    let function = path.rsplit("::").next()?;
+    (image != "kernel").then_some((image, function))
 }
 
 /// A line with `#` for each number.
@@ -164,5 +169,20 @@ started 5 pulse
         assert!(run.check("no such program\n").is_err());
         assert!(profile.check("80.5% 9 pulse`primes+0x7\n").is_ok());
         assert!(profile.check("80.5% 9 pulse`main+0x7\n").is_err());
+        assert!(profile.check("80.5% 9 other`primes+0x7\n").is_err());
+    }
+
+    #[test]
+    fn a_long_name_is_its_function() {
+        let name =
+            function("12.3% 40 ask-tally`<sysroot..pc::operation::Transport>::call+0x1..0x2");
+        assert_eq!(name, Some(("ask-tally", "call")));
+        let name =
+            function("        <- ask-tally`<sysroot::c..as ipc::operation::Transport>::call+0x1");
+        assert_eq!(name, Some(("ask-tally", "call")));
+        let name = function("        <- pulse`sysroot::thread::start::run::<..>+0x67");
+        assert_eq!(name, Some(("pulse", "run")));
+        assert_eq!(function("54.0% 9 kernel`idle+0x3"), None);
+        assert_eq!(function("odd: missed 70"), None);
     }
 }
