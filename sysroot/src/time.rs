@@ -1,5 +1,7 @@
 //! Time since boot, in nanoseconds, and waiting for it.
 
+use ipc::abi::NEVER;
+
 use crate::{clock, startup, syscall};
 
 pub use crate::clock::MILLISECOND;
@@ -18,7 +20,8 @@ pub fn after(nanoseconds: u64) -> u64 {
 
 /// Waits at least this long.
 pub fn sleep(nanoseconds: u64) {
-    let deadline = after(nanoseconds);
+    // A deadline that never comes is none to sleep until.
+    let deadline = after(nanoseconds).min(NEVER - 1);
     while now() < deadline {
         // The call has no other outcome than that the time has come; the loop is what decides.
         let _ = syscall::sleep(deadline);

@@ -23,7 +23,7 @@ sysroot::entry!(main);
 fn main() {}
 
 #[cfg(target_os = "none")]
-const CASES: [(&str, fn()); 12] = [
+const CASES: [(&str, fn()); 13] = [
     ("mutex", sync::mutex),
     ("priority", sync::priority),
     ("condvar", sync::condvar),
@@ -34,6 +34,7 @@ const CASES: [(&str, fn()); 12] = [
     ("detach", threads::detach),
     ("scope", threads::scope),
     ("limit", threads::limit),
+    ("sleep", threads::sleep),
     ("heap", heap::shared),
     ("large", heap::large),
 ];

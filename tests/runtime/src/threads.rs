@@ -4,10 +4,11 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use core::time::Duration;
 
+use ipc::abi::info::ThreadState;
 use ipc::abi::{Error, Handle};
 use sysroot::sync::mpsc;
 use sysroot::thread::{self, Builder};
-use sysroot::{record, time};
+use sysroot::{record, syscall, time};
 
 /// More than a process may have threads at once.
 const MANY: usize = 200;
@@ -111,5 +112,16 @@ pub fn limit() {
         for handle in started {
             assert_eq!(handle.join(), Ok(Ok(())));
         }
+    }
+}
+
+/// Who sleeps for ever blocks, and takes no time from others.
+pub fn sleep() {
+    let sleeper = thread::spawn(|| thread::sleep(Duration::MAX)).unwrap();
+    let deadline = time::after(60_000 * time::MILLISECOND);
+    let state = || syscall::thread_info(sleeper.thread()).unwrap().1;
+    while state() != ThreadState::Sleeping as u64 {
+        assert!(time::now() < deadline, "it does not block");
+        thread::yield_now();
     }
 }

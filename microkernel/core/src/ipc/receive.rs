@@ -23,8 +23,8 @@ impl<H: Hardware> Kernel<H> {
         handle: Handle,
         deadline: u64,
     ) -> Result<(), Stop> {
-        self.drop_served(caller);
         let endpoint = self.chosen_end(caller, handle)?;
+        self.drop_served(caller);
         self.receive_from(caller, endpoint, deadline)
     }
 

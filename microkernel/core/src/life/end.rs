@@ -118,9 +118,6 @@ impl<H: Hardware> Kernel<H> {
         if let Some(memory) = Ref::unpack(thread.buffer_object.swap(0, Relaxed)) {
             self.release_memory(cpu, memory);
         }
-        process
-            .cpu_ticks
-            .fetch_add(thread.cpu_ticks.load(Relaxed), Relaxed);
         thread.awaited_epoch.store(0, Relaxed);
         thread.publish(State::Dead);
         if self.is_tracing() {
@@ -134,6 +131,9 @@ impl<H: Hardware> Kernel<H> {
         let none_left = {
             let mut life = process.life.lock(&cpu.token);
             self.forget_thread(&mut life.threads, id);
+            // Its time is counted with the list, or with those that have ended: under the lock, never with both.
+            let ran = thread.cpu_ticks.load(Relaxed);
+            process.cpu_ticks.fetch_add(ran, Relaxed);
             life.live -= 1;
             life.live == 0
         };

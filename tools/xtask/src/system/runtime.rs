@@ -17,9 +17,9 @@ pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
 }
 
 /// What the program can do.
-const CASES: [&str; 12] = [
+const CASES: [&str; 13] = [
     "mutex", "priority", "condvar", "timeout", "channel", "once", "join", "detach", "scope",
-    "limit", "heap", "large",
+    "limit", "sleep", "heap", "large",
 ];
 
 fn run(context: &Context<'_>, smp: u32) -> Verdict {

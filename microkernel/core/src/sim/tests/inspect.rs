@@ -4,10 +4,10 @@ use super::{Pair, raw};
 use crate::base::cpu::CpuId;
 use crate::hardware::PhysMemory;
 use crate::object::process::COUNTED;
+use crate::object::thread::State;
 use crate::sim::Sim;
 use crate::sim::machine::STACK;
-use crate::sim::run::Entry;
-use crate::sim::run::{Outcome, User};
+use crate::sim::run::{Entry, Outcome, User};
 use ipc::abi::info::{CpuInfo, InfoKind, MemoryInfo, ThreadState};
 use ipc::abi::inspect::{
     InterruptInfo, LineInfo, MappingInfo, MappingSource, PageInfo, ProcessInfo, StackInfo,
@@ -212,6 +212,33 @@ fn all_time_is_somebodys() {
         assert!(sim.processes()[0].gone_ns > 0);
         sim.tear_down();
     }
+}
+
+/// The time of a thread that ends is in its process's list of threads or with those that have ended, never in both: who looks
+/// at the process holds the lock of that list.
+#[test]
+fn time_of_a_thread_that_ends_is_counted_once() {
+    let mut sim = Sim::new(2);
+    let (program, user) = sim.alone(60);
+    let index = sim.schedule(user);
+    sim.machine.advance(5000);
+    sim.prepare(user, Syscall::thread_exit, &[]);
+    let process = sim.kernel.process(program.slot);
+    let ended = || process.cpu_ticks.load(Relaxed);
+    std::thread::scope(|scope| {
+        let looking = process.life.lock(&sim.cpu(1 - index).token);
+        let ending = scope.spawn(|| sim.come_in(index, Entry::Syscall));
+        while sim.state(user) != State::Dead {
+            assert!(!ending.is_finished(), "the thread has not ended");
+            std::thread::yield_now();
+        }
+        assert_eq!(ended(), 0, "the thread is still in the list");
+        drop(looking);
+    });
+    assert!(ended() >= 5000);
+    sim.leave(index);
+    sim.settle();
+    sim.tear_down();
 }
 
 #[test]

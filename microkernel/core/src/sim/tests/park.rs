@@ -123,6 +123,23 @@ fn a_reply_is_not_used_up_by_mistakes() {
     pair.end();
 }
 
+/// A receive that names no endpoint has changed nothing: the call that is served can still be answered.
+#[test]
+fn a_receive_by_mistake_drops_no_call() {
+    let mut pair = Pair::new(2);
+    pair.serving();
+    // Without a bond, nobody can wait for bits alone.
+    for mistake in [0, raw(pair.ear) ^ 1 << 31] {
+        let receive = [mistake, NEVER];
+        let outcome = pair.sim.issue(pair.server, Syscall::receive, &receive);
+        assert_eq!(outcome.error(), Error::BadHandle);
+        assert_eq!(pair.sim.outcome(pair.client), Outcome::Blocked);
+    }
+    pair.reply(4).results();
+    assert_eq!(pair.sim.outcome(pair.client).results()[1], tag(4));
+    pair.end();
+}
+
 #[test]
 fn a_parked_call_whose_client_is_gone_is_a_dead_one() {
     let mut pair = Pair::new(4);
