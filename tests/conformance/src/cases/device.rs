@@ -5,13 +5,15 @@ extern crate alloc;
 use alloc::vec::Vec;
 
 use ipc::abi::info::{CpuInfo, InfoKind, MemoryInfo};
+use ipc::abi::inspect::{StackKind, mapping_index, page_index, stack_index};
+use ipc::abi::layout::INTERRUPTS;
 use ipc::abi::trace::{TRACE_NEWEST, TraceRecord};
 use ipc::abi::{BY_MESSAGE, Error, Handle, Syscall};
-use sysroot::{OwnedHandle, syscall, time};
+use sysroot::{OwnedHandle, record, syscall, time};
 
 use crate::buffer;
 use crate::suite::Suite;
-use crate::world::{PRIORITY, World, raw};
+use crate::world::{PRIORITY, World, made, raw};
 
 pub fn run(suite: &mut Suite, cpus: u64) {
     let world = World::new();
@@ -72,6 +74,15 @@ fn ports(suite: &mut Suite, world: &World) {
         read.registers[0],
         0x5a,
     );
+    let wide = [ports, 1, 2, 0x1_1234, 0, 0];
+    suite.check(Syscall::port_write, "two bytes", &wide, Ok(()));
+    let each = [(1, 1), (2, 1), (1, 2)].map(|(offset, bytes)| {
+        let read = [ports, offset, bytes, 0, 0, 0];
+        suite.check(Syscall::port_read, "of two bytes", &read, Ok(()))
+    });
+    let each = each.map(|read| read.registers[0]);
+    let want = [0x34, 0x12, 0x1234];
+    suite.equal(Syscall::port_write, "both are written", each, want);
     suite.check(
         Syscall::port_read,
         "two bytes at the last",
@@ -159,12 +170,24 @@ fn state(suite: &mut Suite, world: &World, cpus: u64) {
         let missing = Err(Error::NotFound);
         suite.check(what, last, &ask(kind, u64::MAX), missing);
     }
-    suite.check(
-        what,
-        "one CPU more than run",
-        &ask(InfoKind::Cpu, cpus),
-        Err(Error::NotFound),
-    );
+    let pools = made("a record", record::memory_info(world.system)).pools;
+    let [processes, threads] = [pools[0][1], pools[1][1]];
+    let mappings = mapping_index(processes, 0);
+    for (kind, end) in [
+        (InfoKind::Cpu, cpus),
+        (InfoKind::Process, processes),
+        (InfoKind::Thread, threads),
+        (InfoKind::Mapping, mappings),
+        (InfoKind::Page, page_index(mappings, 0)),
+        (InfoKind::Stack, stack_index(cpus, StackKind::Kernel)),
+        (InfoKind::Interrupts, cpus),
+        (InfoKind::Line, INTERRUPTS.into()),
+    ] {
+        let last = format_args!("{kind:?}, the last");
+        suite.check(what, last, &ask(kind, end - 1), Ok(()));
+        let past = format_args!("{kind:?}, one more than there can be");
+        suite.check(what, past, &ask(kind, end), Err(Error::NotFound));
+    }
     let version = suite.check(what, "the version", &ask(InfoKind::Version, 0), Ok(()));
     suite.holds(what, "there is one", version.registers[0] > 0);
     let missing = Err(Error::NotFound);

@@ -160,6 +160,8 @@ fn kills(suite: &mut Suite) {
     let state = syscall::thread_info(world.held.raw()).map(|info| (info.1, info.2));
     let held = Ok((ThreadState::Held as u64, 0));
     suite.equal(Syscall::thread_info, "a held thread", state, held);
+    let ran = syscall::thread_info(Handle::NONE).is_ok_and(|info| info.2 > 0);
+    suite.holds(Syscall::thread_info, "a thread that runs has run", ran);
 }
 
 /// A thread that is started runs where it was told to: here there is no code, and its process ends.

@@ -1,6 +1,6 @@
 //! Mappings: where something is mapped, and what may be done to it there.
 
-use ipc::abi::layout::{MAPPINGS_MAX, PAGE_SIZE};
+use ipc::abi::layout::{INFO_PAGE, MAPPINGS_MAX, PAGE_SIZE};
 use ipc::abi::{Error, Rights, Syscall};
 use sysroot::{Mapping, handle, syscall};
 
@@ -68,6 +68,13 @@ fn places(suite: &mut Suite, world: &World) {
             &[child, address, pages, 0, 0, 0],
             Err(Error::NotMapped),
         );
+    }
+    for (name, address) in [
+        ("ends with the information page", INFO_PAGE - PAGE_SIZE),
+        ("begins with it", INFO_PAGE),
+    ] {
+        let over = at(address, 2);
+        suite.check(Syscall::map, name, &over, Err(Error::Overlap));
     }
     // One after the other, until the list of mappings is full.
     let mut count = 0;

@@ -19,6 +19,7 @@ pub fn run(suite: &mut Suite) {
     let world = World::new();
     contents(suite);
     parts(suite, &world);
+    devices(suite, &world);
     runs_out(suite, &world);
     buffers(suite, &world);
 }
@@ -26,7 +27,11 @@ pub fn run(suite: &mut Suite) {
 /// Pages are zeroed, charged, and given back with the last handle.
 fn contents(suite: &mut Suite) {
     let what = Syscall::memory_create;
-    for (name, pages, contiguous) in [("pages", 40, 0), ("pages in a row", 40, 1)] {
+    for (name, pages, contiguous) in [
+        ("pages", 40, 0),
+        ("pages in a row", 40, 1),
+        ("pages in a row that were used", 40, 1),
+    ] {
         let create = [0, pages, contiguous, 0, 0, 0];
         let made_pages = suite.check(what, name, &create, Ok(()));
         let memory = OwnedHandle::new(super::handle(&made_pages));
@@ -204,6 +209,16 @@ fn runs_out(suite: &mut Suite, world: &World) {
     );
     let device = [raw(world.system), DEVICE, 1, 0, 0, 0];
     suite.check(Syscall::memory_physical, "one more object", &device, limit);
+}
+
+/// All of a range must be a device's.
+fn devices(suite: &mut Suite, world: &World) {
+    for (name, behind) in [("RAM", 0x10_0000), ("an I/O APIC", 0xfec0_0000)] {
+        let case = format_args!("the page before {name}, and {name}");
+        let range = [raw(world.system), behind - PAGE_SIZE, 2, 0, 0, 0];
+        let refused = Err(Error::BadArgument);
+        suite.check(Syscall::memory_physical, case, &range, refused);
+    }
 }
 
 /// A thread's buffer is RAM.

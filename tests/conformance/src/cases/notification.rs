@@ -1,12 +1,14 @@
 //! Bits, who waits for them, and time.
 
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
 use ipc::abi::info::ThreadState;
 use ipc::abi::{Error, Handle, NEVER, NOW, Rights, Syscall};
 use sysroot::{OwnedHandle, handle, syscall, time};
 
 use super::{SOON, await_state, first_thread, joined, on, status};
 use crate::suite::Suite;
-use crate::world::{World, made, raw};
+use crate::world::{PRIORITY, World, made, raw, until};
 
 pub fn run(suite: &mut Suite, cpu: u64) {
     waits(suite, cpu);
@@ -14,6 +16,7 @@ pub fn run(suite: &mut Suite, cpu: u64) {
     timers(suite);
     bonds(suite);
     closed(suite, cpu);
+    yields(suite);
 }
 
 fn notification() -> OwnedHandle {
@@ -89,6 +92,23 @@ fn is_woken(suite: &mut Suite, cpu: u64) {
         "each gets one signal",
         want.contains(&taken),
     );
+    let waiter = |priority| {
+        let theirs = made("a copy", handle::duplicate(bits.raw(), Rights::WAIT));
+        let waiter = on(cpu, move || {
+            let lowered = syscall::thread_set(Handle::NONE, priority, cpu);
+            made("a priority", lowered);
+            syscall::wait(theirs.raw(), NEVER)
+        });
+        await_state(waiter.thread(), ThreadState::Waiting);
+        waiter
+    };
+    let waiters = [waiter(PRIORITY - 1), waiter(PRIORITY)];
+    for set in [6, 9] {
+        made("a signal", syscall::signal(bits.raw(), set));
+    }
+    let taken = waiters.map(joined);
+    let want = [Ok(9), Ok(6)];
+    suite.equal(Syscall::signal, "the first by priority", taken, want);
     let slept = on(cpu, || {
         let soon = time::after(SOON);
         (syscall::sleep(soon), time::now() >= soon)
@@ -202,4 +222,27 @@ fn closed(suite: &mut Suite, cpu: u64) {
         joined(closer),
         &[Ok(())],
     );
+}
+
+/// Another thread of the same CPU and priority runs before who yields goes on.
+fn yields(suite: &mut Suite) {
+    static TURNS: AtomicU64 = AtomicU64::new(0);
+    static OVER: AtomicBool = AtomicBool::new(false);
+    OVER.store(false, Ordering::Relaxed);
+    let pinned = syscall::thread_set(Handle::NONE, PRIORITY, 0);
+    suite.equal(Syscall::thread_set, "the first CPU", pinned, Ok(()));
+    let turns = || TURNS.load(Ordering::Relaxed);
+    let before = turns();
+    let other = on(0, || {
+        while !OVER.load(Ordering::Relaxed) {
+            TURNS.fetch_add(1, Ordering::Relaxed);
+            made("a turn", syscall::yield_now());
+        }
+    });
+    assert!(until(|| turns() > before), "another thread does not run");
+    let before = turns();
+    suite.check(Syscall::yield_now, "to another", &[0; 6], Ok(()));
+    suite.holds(Syscall::yield_now, "the other runs", turns() > before);
+    OVER.store(true, Ordering::Relaxed);
+    joined(other);
 }

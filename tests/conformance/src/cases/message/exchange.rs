@@ -8,12 +8,13 @@ use sysroot::{OwnedHandle, syscall, time};
 use super::{BADGE, WORDS, call_to, client, copy, endpoint, minted, receive_from, server};
 use crate::cases::{SOON, await_state, first_thread, joined, on, status};
 use crate::suite::Suite;
-use crate::world::{made, raw};
+use crate::world::{PRIORITY, made, raw};
 
 pub fn run(suite: &mut Suite, cpu: u64) {
     calls(suite, cpu);
     serves(suite, cpu);
     other_deliveries(suite, cpu);
+    in_order(suite, cpu);
 }
 
 /// A call is answered: badge 0, the tag and the words of the answer.
@@ -96,6 +97,15 @@ fn serves(suite: &mut Suite, cpu: u64) {
         call,
     );
     let second = client(&badge, cpu, tag, NEVER);
+    // The call is still served afterwards: its answer is checked below.
+    let nothing = raw(Handle::new(900, 1));
+    for (what, arguments) in [
+        (Syscall::receive, [nothing, NEVER, 0, 0, 0, 0]),
+        (Syscall::reply_receive, [nothing, 0, NEVER, 7, 8, 9]),
+    ] {
+        let case = "nothing, while it serves";
+        suite.check(what, case, &arguments, Err(Error::BadHandle));
+    }
     let too_large = [Tag::new(0, 4000, 0).raw(), 0, 0, 1, 2, 3];
     suite.check(
         Syscall::reply,
@@ -213,4 +223,61 @@ fn other_deliveries(suite: &mut Suite, cpu: u64) {
     joined(closer);
     let want = [BADGE, 0, Delivery::BadgeClosed as u64];
     suite.equal(what, "a closed badge", told.results(), want);
+}
+
+/// What is there at once is delivered in order: bits, a closed badge, then calls by priority.
+fn in_order(suite: &mut Suite, cpu: u64) {
+    let what = Syscall::receive;
+    let end = endpoint();
+    let caller = |priority, op| {
+        let theirs = copy(&end, Rights::CALL);
+        let caller = on(cpu, move || {
+            let lowered = syscall::thread_set(Handle::NONE, priority, cpu);
+            made("a priority", lowered);
+            status(message::call(
+                theirs.raw(),
+                Tag::new(op, 0, 0),
+                WORDS,
+                NEVER,
+            ))
+        });
+        await_state(caller.thread(), ThreadState::Calling);
+        caller
+    };
+    let callers = [caller(PRIORITY - 1, 1), caller(PRIORITY, 2)];
+    drop(minted(&end));
+    let bits = OwnedHandle::new(made("a notification", syscall::notification_create()));
+    made("a bond", syscall::bind(bits.raw(), first_thread()));
+    made("a signal", syscall::signal(bits.raw(), 1));
+    for (name, want) in [
+        ("bits come first", [1, 0, Delivery::Notification as u64]),
+        (
+            "then closed badges",
+            [BADGE, 0, Delivery::BadgeClosed as u64],
+        ),
+        (
+            "then the call of the highest priority",
+            [0, Tag::new(2, 0, 0).raw(), 0],
+        ),
+    ] {
+        let told = suite.check(what, name, &receive_from(&end, NEVER), Ok(()));
+        suite.equal(what, name, told.results(), want);
+    }
+    made("an answer", message::reply(Tag::default(), WORDS));
+    let last = suite.check(what, "then the others", &receive_from(&end, NEVER), Ok(()));
+    suite.equal(
+        what,
+        "then the others",
+        last.results()[1],
+        Tag::new(1, 0, 0).raw(),
+    );
+    made("an answer", message::reply(Tag::default(), WORDS));
+    for caller in callers {
+        suite.record(
+            Syscall::call,
+            "one of two callers",
+            joined(caller),
+            &[Ok(())],
+        );
+    }
 }
