@@ -178,6 +178,8 @@ mod tests {
             ("kill 1", Completion::Nothing),
             ("kill 12", insert(" ")),
             ("demo s", insert("top ")),
+            ("trace of", insert("f ")),
+            ("top 100 a", insert("ll ")),
             ("profile 500 4", insert("294967295 ")),
             ("repeat 3 profile 500 4", insert("294967295 ")),
             // Nothing that could be known.

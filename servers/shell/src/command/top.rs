@@ -31,7 +31,7 @@ pub(super) const TOP: Command = Command {
     group: Group::Measure,
     usage: "top [ms] [all]",
     summary: "who has the CPUs",
-    arguments: &[Argument::Other],
+    arguments: &[Argument::Other, Argument::OneOf(&["all"])],
     details: "\
 ms   how long, 1 to 60000; 1000 if not said. Ctrl-C ends it early
 all  every thread that ran, not only those that fit a screen

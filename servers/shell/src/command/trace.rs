@@ -12,7 +12,7 @@ use profd::request::number;
 use profd::text::counted;
 
 use super::subject::name_of_ended;
-use super::{Command, Context, Group, Quoted};
+use super::{Argument, Command, Context, Group, Quoted};
 use crate::format::Name;
 use crate::inspect::in_use;
 use crate::system::System;
@@ -32,7 +32,7 @@ pub(super) const TRACE: Command = Command {
     group: Group::Measure,
     usage: "trace [on|off|n]",
     summary: "what each CPU did, in order",
-    arguments: &[],
+    arguments: &[Argument::OneOf(&["on", "off"])],
     details: "\
 on   from now on, each CPU keeps its newest 1024 events
 off  what was kept stays, to be looked at

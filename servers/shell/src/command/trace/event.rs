@@ -8,6 +8,7 @@ use ipc::abi::exit::ExitReason;
 use ipc::abi::info::ThreadState;
 use ipc::abi::trace::{InterruptKind, TraceKind, TraceRecord};
 use ipc::abi::{NEVER, Tag};
+use profd::text::counted;
 
 /// Nanoseconds since boot, in seconds with six decimals, cut.
 pub(super) struct Micros(pub(super) u64);
@@ -38,7 +39,7 @@ pub(super) fn details(record: &TraceRecord) -> String {
         );
     };
     match kind {
-        TraceKind::Call => format!("endpoint {first:#x}, {}", message(second)),
+        TraceKind::Call => format!("on {first:#x}, {}", message(second)),
         TraceKind::Receive => format!("from tid {first}, {}", message(second)),
         TraceKind::Reply | TraceKind::Transfer => format!("to tid {first}, {}", message(second)),
         TraceKind::Switch => format!("priority {detail}"),
@@ -76,10 +77,10 @@ fn message(tag: u64) -> String {
     let tag = Tag::from_raw(tag);
     let mut text = format!("op {}", tag.op());
     if !tag.is_empty() {
-        text += &format!(", {} bytes", tag.len());
+        text += &format!(", {}", counted(tag.len() as u64, "byte"));
     }
     if tag.handles() > 0 {
-        text += &format!(", {} handles", tag.handles());
+        text += &format!(", {}", counted(tag.handles() as u64, "handle"));
     }
     text
 }

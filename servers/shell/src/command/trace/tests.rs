@@ -54,7 +54,7 @@ fn events_of_all_cpus_are_merged_by_time() {
         "\
 3 of 3 events, 0 overwritten
         TIME CPU EVENT    WHO                  WHAT
-    0.001000   0 call     9/14 chain           endpoint 0x1000c, op 3, 20 bytes
+    0.001000   0 call     9/14 chain           on 0x1000c, op 3, 20 bytes
     1.000001   1 exit     8 sleep              exited with 7
     1.000002   0 idle     -
 "
@@ -68,7 +68,7 @@ fn every_kind_of_event_says_what_it_is() {
     for (record, said) in [
         (
             event(TraceKind::Receive, 0, [14, tag]),
-            "receive|from tid 14, op 2, 1 handles",
+            "receive|from tid 14, op 2, 1 handle",
         ),
         (event(TraceKind::Reply, 0, [14, 0]), "reply|to tid 14, op 0"),
         (
