@@ -10,7 +10,9 @@ pub(super) const REBOOT: Command = Command {
     usage: "reboot",
     summary: "boot the machine again",
     arguments: &[],
-    details: "",
+    details: "\
+What was typed behind it is lost.
+",
     facts: None,
     examples: &[("reboot", "at once, without a question")],
     run,

@@ -242,7 +242,7 @@ fn trace(context: &Context<'_>) -> Verdict {
             ("process", "made by pid 1"),
             ("thread", "rip 0x400"),
             ("switch", "priority "),
-            ("call", "endpoint 0x"),
+            ("call", "on 0x"),
             ("exit", "exited with 2"),
         ] {
             let follows = life.any(|(is, says)| *is == kind && says.contains(what));
