@@ -130,7 +130,7 @@ fn start(context: Context<'_>) -> fmt::Result {
     }
     writeln!(
         context.session,
-        "look with `profile`, `profile 1000 PID` or `ps`; `demo stop` ends all of it"
+        "look with `profile`, `profile 1000 PID` or `top`; `demo stop` ends all of it"
     )
 }
 

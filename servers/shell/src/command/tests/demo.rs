@@ -14,7 +14,7 @@ started 9 front: a client of relay
 started 10 shares 60 30 10: three loops, in these shares of its time
 started 11 spinlock 2: two threads that spin for one lock
 started 12 syscalls: calls the kernel all the time
-look with `profile`, `profile 1000 PID` or `ps`; `demo stop` ends all of it
+look with `profile`, `profile 1000 PID` or `top`; `demo stop` ends all of it
 ";
 
 #[test]
