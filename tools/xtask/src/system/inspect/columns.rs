@@ -20,10 +20,8 @@ impl Columns {
     pub fn read(text: &str, headings: &str) -> Result<Self> {
         let headings: Vec<String> = headings.split(' ').map(String::from).collect();
         let mut lines = text.lines();
-        let found = lines.any(|line| line.split_whitespace().eq(&headings));
-        let rows = lines.map(|line| words(line, headings.len()));
-        let rows: Option<Vec<_>> = rows.collect();
-        let rows = rows.filter(|_| found);
+        let found = lines.find(|line| line.split_whitespace().eq(&headings));
+        let rows = found.and_then(|found| rows(found, lines, headings.len()));
         let rows = rows.with_context(|| format!("no table of {headings:?} in:\n{text}"))?;
         Ok(Self { headings, rows })
     }
@@ -58,6 +56,35 @@ impl Columns {
         let parsed = cell.parse();
         parsed.map_err(|error| anyhow::anyhow!("{wanted} is {cell:?}: {error}"))
     }
+}
+
+/// The rows below a line of headings. A row that is too long for a line goes on in the next, in its last column: what begins there
+/// neither begins nor ends where the first heading does.
+fn rows<'a>(
+    heading: &str,
+    lines: impl Iterator<Item = &'a str>,
+    count: usize,
+) -> Option<Vec<Vec<String>>> {
+    let (begin, end) = first_word(heading);
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for line in lines {
+        let word = first_word(line);
+        if word.0 == begin || word.1 == end {
+            rows.push(words(line, count)?);
+        } else {
+            let last = rows.last_mut()?.last_mut()?;
+            last.push(' ');
+            last.push_str(line.trim());
+        }
+    }
+    Some(rows)
+}
+
+/// Where the first word of a line begins and ends.
+fn first_word(line: &str) -> (usize, usize) {
+    let begin = line.len() - line.trim_start().len();
+    let word = line[begin..].split(' ').next().unwrap_or_default();
+    (begin, begin + word.len())
 }
 
 /// So many words of a line, the last one with all that follows. A last one may be missing.
@@ -102,5 +129,17 @@ before it
     fn what_is_no_such_table_is_refused() {
         assert!(Columns::read(TEXT, "A WHAT").is_err());
         assert!(Columns::read("A B WHAT\n1\n", "A B WHAT").is_err());
+        assert!(Columns::read("A B WHAT\n  x y z\n", "A B WHAT").is_err());
+    }
+
+    #[test]
+    fn a_row_may_go_on_in_another_line() {
+        let text = "    A B WHAT\n    1 x 42 bytes,\n  1 handle more\n   12 y it\n";
+        let table = Columns::read(text, "A B WHAT").unwrap();
+        assert_eq!(table.column("A").unwrap(), ["1", "12"]);
+        assert_eq!(
+            table.column("WHAT").unwrap(),
+            ["42 bytes, 1 handle more", "it"]
+        );
     }
 }
