@@ -30,8 +30,8 @@ const LOG_PART: usize = 2048;
 const VERSION_MAX: usize = 256;
 /// What profd gets to name a place, in nanoseconds: a report of a crash must not hang because profd does.
 const LOCATE_TIMEOUT: u64 = 500 * time::MILLISECOND;
-/// What the last output gets to leave before the power goes, in nanoseconds.
-const FLUSH_TIMEOUT: u64 = 1000 * time::MILLISECOND;
+/// What output gets to leave the machine, in nanoseconds, before the power goes or somebody goes on without it.
+pub const FLUSH_TIMEOUT: u64 = 1000 * time::MILLISECOND;
 
 /// Profiles that this program's sessions have asked for.
 static PROFILES: AtomicU64 = AtomicU64::new(0);

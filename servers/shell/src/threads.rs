@@ -17,10 +17,10 @@ use shell::protocol::{Asked, COMMANDS, Client as TerminalClient, Completion, INP
 use shell::session::Session;
 use shell::terminal::Terminal;
 use sysroot::{
-    Connection, Event, OwnedHandle, Port, handle, record, startup, syscall, thread, time,
+    Connection, Event, OwnedHandle, Port, handle, println, record, startup, syscall, thread, time,
 };
 
-use crate::machine::Machine;
+use crate::machine::{FLUSH_TIMEOUT, Machine};
 use crate::remote::{Remote, Screen, Time};
 
 /// How long a completion may take, in nanoseconds: what is typed meanwhile waits for it.
@@ -131,9 +131,16 @@ pub fn run(name: &'static str, leave: &'static str) -> Result<Infallible, Failur
     let mut terminal = Terminal::new(Screen::new(wiring.stream.1), leave);
     let mut port = Port::new(endpoint.raw());
     let mut message = Message::new();
+    let mut has_begun = false;
     loop {
         match port.receive(NEVER, &mut message) {
-            Event::Call { badge } => port.serve(badge, &mut message, &mut terminal, serve),
+            Event::Call { badge } => {
+                port.serve(badge, &mut message, &mut terminal, serve);
+                if !has_begun && terminal.is_at_prompt() {
+                    has_begun = true;
+                    log_first_prompt(wiring.stream.1);
+                }
+            }
             Event::Closed {
                 badge: INPUT | COMMANDS,
             } => return Err(Failure::Closed),
@@ -141,6 +148,16 @@ pub fn run(name: &'static str, leave: &'static str) -> Result<Infallible, Failur
             Event::Closed { .. } | Event::Notified(_) | Event::TimedOut => {}
             Event::Failed(error) => return Err(Failure::Receive(error)),
         }
+    }
+}
+
+/// Writes to the log when the first prompt has left the machine: a boot, or a restart of the shell, ends there. The counter
+/// tells the time since reset, which the log's own time does not: the firmware ran before it.
+fn log_first_prompt(stream: Handle) {
+    let connection = Connection::new(stream).timeout(FLUSH_TIMEOUT);
+    // Where nobody takes the prompt there is no such time.
+    if StreamClient::new(connection).flush(&()).is_ok() {
+        println!("first prompt at TSC {}", syscall::rdtsc());
     }
 }
 

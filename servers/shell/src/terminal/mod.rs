@@ -104,6 +104,11 @@ impl<S: Sink, P: Responder> Terminal<S, P> {
         }
     }
 
+    /// Whether the prompt is shown and waits for a line.
+    pub const fn is_at_prompt(&self) -> bool {
+        matches!(self.state, State::Prompt(_))
+    }
+
     /// Whether Ctrl-C was pressed and nobody was told so.
     fn interrupted(&self) -> bool {
         match self.state {
@@ -132,7 +137,7 @@ impl<S: Sink, P: Responder> Service<P> for Terminal<S, P> {
         let (taken, mut stop) = self.turn_pages(&typed, call.responder());
         self.keep(&typed[taken..]);
         let mut echo = String::new();
-        if matches!(self.state, State::Prompt(_))
+        if self.is_at_prompt()
             && let Some(edited) = self.edit(&mut echo)
         {
             // The echo goes out first: the command may write as soon as it has its line.

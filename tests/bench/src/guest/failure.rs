@@ -28,10 +28,55 @@ pub enum Failure {
     Init(CallError<InitError>),
     /// profd's library refused.
     Report(Refusal),
-    /// This was not done, so its figure would be of something else.
-    NotDone(&'static str),
+    /// This did not happen, so a figure would be of something else.
+    NotDone(Effect),
     /// A sample has this many frames.
     Frames(usize),
+}
+
+/// What must come of what is measured, or of what the measuring needs.
+#[derive(Clone, Copy, Debug)]
+pub enum Effect {
+    /// The server's answer has the words of the call.
+    WordsBack,
+    /// The server counts the bytes that were sent.
+    PayloadSent,
+    /// The server has the handle that was sent.
+    HandleSent,
+    /// The other thread had one turn in a round.
+    OneTurn,
+    /// A thread returned.
+    Joined,
+    /// The sample rings have the kernel's geometry.
+    RingsOpen,
+    /// The sample ring is whole.
+    RingRead,
+    /// The CPU stopped sampling.
+    Disarmed,
+    /// Each tick took a sample, all of as many frames.
+    SamplesAlike,
+    /// The second report is the first.
+    ReportsAlike,
+    /// A program exited with 0.
+    ExitedWell,
+}
+
+impl fmt::Display for Effect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::WordsBack => "the server answers with the words that came",
+            Self::PayloadSent => "the payload comes to the server",
+            Self::HandleSent => "the handle comes to the server",
+            Self::OneTurn => "the other thread has one turn",
+            Self::Joined => "the thread returns",
+            Self::RingsOpen => "the sample rings are the kernel's",
+            Self::RingRead => "the sample ring is read",
+            Self::Disarmed => "the CPU stops sampling",
+            Self::SamplesAlike => "each tick takes a sample of as many frames",
+            Self::ReportsAlike => "both reports are the same",
+            Self::ExitedWell => "the program exits with 0",
+        })
+    }
 }
 
 impl fmt::Display for Failure {
@@ -65,8 +110,8 @@ pub fn given(name: &'static str) -> Result<Handle, Failure> {
     startup::handle(name).ok_or(Failure::NotGiven(name))
 }
 
-/// Fails unless it was done.
-pub fn ensure(done: bool, what: &'static str) -> Result<(), Failure> {
+/// Fails unless it happened.
+pub fn ensure(done: bool, what: Effect) -> Result<(), Failure> {
     if done {
         Ok(())
     } else {

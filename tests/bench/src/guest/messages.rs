@@ -11,7 +11,7 @@ use sysroot::{ExitCode, syscall, time};
 
 use super::buffer;
 use super::counter::Counter;
-use super::failure::{Failure, ensure, given, kernel};
+use super::failure::{Effect, Failure, ensure, given, kernel};
 use super::rounds::Rounds;
 use crate::figure::Figure;
 
@@ -57,7 +57,7 @@ pub fn measure(counter: Counter) -> Result<(), Failure> {
     buffer::put(&payload);
     let [sum, ..] = peer.check(Tag::new(CHECK, PAYLOAD, 0))?;
     let expected = payload.iter().map(|&byte| u64::from(byte)).sum::<u64>();
-    ensure(sum == expected, "256 bytes came to the server")?;
+    ensure(sum == expected, Effect::PayloadSent)?;
 
     let notification =
         syscall::notification_create().map_err(kernel(Syscall::notification_create))?;
@@ -66,10 +66,7 @@ pub fn measure(counter: Counter) -> Result<(), Failure> {
         .print(Figure::CallHandle);
     buffer::put_handle(notification, Rights::SIGNAL);
     let [_, kind, ..] = peer.check(Tag::new(CHECK, 0, 1))?;
-    ensure(
-        kind == ObjectType::Notification as u64,
-        "a handle came to the server",
-    )?;
+    ensure(kind == ObjectType::Notification as u64, Effect::HandleSent)?;
 
     Rounds::collect(ROUNDS, || {
         let (count, result) = counter.count(|| syscall::signal(notification, 1));
@@ -94,10 +91,7 @@ impl Peer {
         Rounds::collect(ROUNDS, || {
             let (count, reply) = self.counter.count(|| call(endpoint, tag, words, deadline));
             let reply = reply.map_err(kernel(Syscall::call))?;
-            ensure(
-                reply.words == words,
-                "the server answered with the words that came",
-            )?;
+            ensure(reply.words == words, Effect::WordsBack)?;
             Ok(count)
         })
     }

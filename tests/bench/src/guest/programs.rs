@@ -4,7 +4,7 @@ use ipc::proto::init::{Args, Client, Ending, Name, Spawn};
 use sysroot::Connection;
 
 use super::counter::Counter;
-use super::failure::{Failure, ensure};
+use super::failure::{Effect, Failure, ensure};
 use super::rounds::Rounds;
 use crate::figure::Figure;
 
@@ -35,7 +35,7 @@ impl Init {
     fn wait(&mut self, pid: u32) -> Result<(), Failure> {
         let report = self.0.wait(&pid).map_err(Failure::Init)?;
         let is_good = report.ending == Ending::Exited && report.code == 0;
-        ensure(is_good, "a program that was started ended well")
+        ensure(is_good, Effect::ExitedWell)
     }
 }
 

@@ -4,7 +4,7 @@ use alloc::string::String;
 use core::hint::black_box;
 
 use super::counter::Counter;
-use super::failure::{Failure, ensure};
+use super::failure::{Effect, Failure, ensure};
 use super::rounds::Rounds;
 use crate::figure::Figure;
 use crate::workload::Workload;
@@ -21,6 +21,6 @@ pub fn measure(counter: Counter) -> Result<String, Failure> {
     };
     let cold = report(Figure::ReportCold)?;
     let warm = report(Figure::ReportWarm)?;
-    ensure(cold == warm, "both reports are the same")?;
+    ensure(cold == warm, Effect::ReportsAlike)?;
     Ok(cold.text)
 }

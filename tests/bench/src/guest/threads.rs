@@ -8,7 +8,7 @@ use sysroot::syscall;
 use sysroot::thread::{self, JoinHandle};
 
 use super::counter::Counter;
-use super::failure::{Failure, ensure, kernel};
+use super::failure::{Effect, Failure, ensure, kernel};
 use super::rounds::{Rounds, WARM_UP};
 use crate::figure::Figure;
 
@@ -49,9 +49,7 @@ pub fn measure(counter: Counter) -> Result<(), Failure> {
 
 /// What a thread returned.
 pub fn joined<T>(thread: JoinHandle<T>) -> Result<T, Failure> {
-    thread
-        .join()
-        .map_err(|_| Failure::NotDone("a thread returned"))
+    thread.join().map_err(|_| Failure::NotDone(Effect::Joined))
 }
 
 /// One thread signals, and another of higher priority, which waits, runs at once and waits again.
@@ -101,7 +99,7 @@ fn turns(
         let (count, result) = counter.count(&body);
         result?;
         let turns = shared.turns.load(Ordering::Relaxed) - before;
-        ensure(turns == 1, "the other thread had one turn")?;
+        ensure(turns == 1, Effect::OneTurn)?;
         Ok(count)
     })
 }

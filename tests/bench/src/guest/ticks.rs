@@ -14,7 +14,7 @@ use sysroot::syscall::rdtsc;
 use sysroot::{Mapping, record, syscall, thread, time};
 
 use super::counter::turn;
-use super::failure::{Failure, ensure, given, kernel};
+use super::failure::{Effect, Failure, ensure, given, kernel};
 use super::rounds::Rounds;
 use super::threads::joined;
 use crate::figure::Figure;
@@ -79,7 +79,7 @@ fn gaps(count: usize) -> Vec<u64> {
 /// The thread is new, so that its frames are at the end of its stack: all in one page, however deep this function is.
 fn sample(profiler: Handle, rings: &Mapping, depth: usize) -> Result<(Rounds, usize), Failure> {
     let mut reader = Reader::open(rings.words(), Geometry::KERNEL)
-        .map_err(|_| Failure::NotDone("the rings are read"))?;
+        .map_err(|_| Failure::NotDone(Effect::RingsOpen))?;
     let cycles = EventSpec {
         event: EVENT_CYCLES,
         raw: 0,
@@ -94,13 +94,13 @@ fn sample(profiler: Handle, rings: &Mapping, depth: usize) -> Result<(Rounds, us
     let deadline = time::after(DISARMED);
     let status = || record::profiler_status(profiler).map_err(kernel(Syscall::profiler_status));
     while status()?.phase != Phase::Idle as u64 {
-        ensure(time::now() < deadline, "the CPU disarmed")?;
+        ensure(time::now() < deadline, Effect::Disarmed)?;
     }
     // The first tick armed the CPU.
     gaps.remove(0);
     let records = reader
         .drain()
-        .map_err(|_| Failure::NotDone("the ring is read"))?;
+        .map_err(|_| Failure::NotDone(Effect::RingRead))?;
     let frames: Vec<usize> = records.flatten().map(|sample| whole(&sample)).collect();
     let all = frames.get(..gaps.len()).unwrap_or_default();
     match all.first() {
@@ -108,9 +108,7 @@ fn sample(profiler: Handle, rings: &Mapping, depth: usize) -> Result<(Rounds, us
             let rounds = Rounds::new(gaps);
             Ok((rounds, first))
         }
-        _ => Err(Failure::NotDone(
-            "each tick took a sample of as many frames",
-        )),
+        _ => Err(Failure::NotDone(Effect::SamplesAlike)),
     }
 }
 

@@ -2,10 +2,10 @@
 //!
 //! The guest measures itself (`guest`), but for the boots (`boot`). `docs/benchmarks.md` says what each figure includes.
 
-pub mod boot;
+mod boot;
 mod budget;
 mod figure;
-pub mod guest;
+mod guest;
 
 use std::fs;
 use std::io::{self, Write};
@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 
-use crate::build;
+use crate::build::{self, Image};
 use crate::workspace::Workspace;
 
 pub use budget::Budgets;
@@ -21,9 +21,21 @@ pub use figure::Figure;
 
 /// CPUs of the boots that are counted.
 const BOOTS: [(u32, &str, &str); 2] = [
-    (1, "boot-1-cpu", "boot and off, 1 CPU"),
-    (4, "boot-4-cpus", "boot and off, 4 CPUs"),
+    (1, "prompt-1-cpu", "boot to prompt, 1 CPU"),
+    (4, "prompt-4-cpus", "boot to prompt, 4 CPUs"),
 ];
+
+/// Every figure: what the guest measures in the test image, and the boots of the shipped one.
+///
+/// # Errors
+/// If something cannot be measured.
+pub fn measure(shipped: &Image, test: &Image) -> Result<Vec<Figure>> {
+    let mut figures = guest::measure(test)?;
+    for (smp, name, what) in BOOTS {
+        figures.push(Figure::once(name, what, boot::to_prompt(shipped, smp)?));
+    }
+    Ok(figures)
+}
 
 /// Measures everything, prints the table and writes the file. With `check`, the status is a failure if a figure is above
 /// its budget.
@@ -34,11 +46,7 @@ pub fn run(workspace: &Workspace, check: bool) -> Result<ExitCode> {
     let budgets = Budgets::read(workspace)?;
     let shipped = build::build(workspace, &build::SHIPPED)?;
     let test = build::build(workspace, &build::TEST)?;
-    let mut figures = guest::measure(&test)?;
-    for (smp, name, what) in BOOTS {
-        let value = boot::whole(workspace, &shipped, smp)?;
-        figures.push(Figure::once(name, what, value));
-    }
+    let figures = measure(&shipped, &test)?;
     budgets.match_names(&figures)?;
 
     print!("{}", figure::table(&figures, &budgets));

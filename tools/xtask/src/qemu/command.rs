@@ -24,17 +24,6 @@ pub enum Serial {
     Terminal,
     /// Stdin and stdout, byte for byte.
     Pipes,
-    /// As pipes, but QEMU takes up to 32 bytes of stdin before the guest does; Ctrl-A is QEMU's.
-    Buffered,
-}
-
-/// What becomes of QEMU when the machine is off.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Off {
-    /// It ends, with the status that the guest chooses by the debug-exit port.
-    Exit,
-    /// It stays, so that the machine can be asked about; there is no such port.
-    Stay,
 }
 
 /// What reaches the guest's network from the host.
@@ -55,8 +44,6 @@ pub struct Machine {
     pub serial: Serial,
     /// What the host can reach.
     pub network: Network,
-    /// What becomes of QEMU when it is off.
-    pub off: Off,
     /// Port of the loopback interface on which the machine waits for a debugger before its first instruction.
     pub debugger: Option<u16>,
 }
@@ -80,22 +67,11 @@ impl Machine {
             qemu.arg("-initrd").arg(bootfs);
         }
         qemu.args(["-append", &options.cmdline]);
-        match self.off {
-            Off::Exit => {
-                let device = format!("isa-debug-exit,iobase={EXIT_PORT:#x},iosize=4");
-                qemu.args(["-device", &device])
-            }
-            Off::Stay => qemu.arg("-no-shutdown"),
-        };
+        let exit = format!("isa-debug-exit,iobase={EXIT_PORT:#x},iosize=4");
+        qemu.args(["-device", &exit]);
         qemu.args(match self.serial {
             Serial::Terminal => &["-serial", "mon:stdio"][..],
             Serial::Pipes => &["-serial", "stdio"],
-            Serial::Buffered => &[
-                "-chardev",
-                "stdio,id=serial,mux=on",
-                "-serial",
-                "chardev:serial",
-            ],
         });
         qemu.arg("-netdev").arg(match self.network {
             Network::Closed => "user,id=net".to_owned(),
@@ -151,7 +127,6 @@ mod tests {
             options,
             serial: Serial::Pipes,
             network,
-            off: Off::Exit,
             debugger: None,
         };
         let image = Image {

@@ -5,7 +5,7 @@ mod fit;
 mod kvm;
 mod run;
 
-pub use command::{Machine, Network, Off, REMOTE_SHELL_PORT, Serial};
+pub use command::{Machine, Network, REMOTE_SHELL_PORT, Serial};
 pub use run::boot;
 
 pub use ipc::abi::layout::{EXIT_FAILURE as PANIC, EXIT_OFF as POWER_OFF, EXIT_REBOOT as REBOOT};

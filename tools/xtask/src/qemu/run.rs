@@ -18,8 +18,7 @@ use crate::cli::BootOptions;
 use crate::gdb;
 
 use super::{
-    Machine, Network, Off, PANIC, POWER_OFF, REBOOT, REMOTE_SHELL_PORT, Serial, debug_exit, fit,
-    kvm,
+    Machine, Network, PANIC, POWER_OFF, REBOOT, REMOTE_SHELL_PORT, Serial, debug_exit, fit, kvm,
 };
 
 /// Status when the time given by `--timeout` is over.
@@ -51,7 +50,6 @@ pub fn boot(image: &Image, options: &BootOptions) -> Result<u8> {
             Serial::Pipes
         },
         network: network(options.udp_port),
-        off: Off::Exit,
         debugger,
         options,
     };

@@ -1,8 +1,8 @@
-//! The short form of `./run.sh bench --check`: all that the guest measures, without the boots.
+//! `./run.sh bench --check` as a test, and that each budget can be exceeded.
 
 use anyhow::{Context as _, ensure};
 
-use crate::bench::{Budgets, guest};
+use crate::bench::{self, Budgets};
 use crate::cli::BootOptions;
 use crate::test::{Case, Context, Verdict};
 
@@ -21,7 +21,7 @@ pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
 
 fn budgets(context: &Context<'_>) -> Verdict {
     let budgets = Budgets::read(context.workspace)?;
-    let figures = guest::measure(context.test_image()?)?;
+    let figures = bench::measure(context.image()?, context.test_image()?)?;
     let above = budgets.above(&figures);
     ensure!(above.is_empty(), "{}", above.join("\n"));
     // Each figure has a budget that it can exceed.

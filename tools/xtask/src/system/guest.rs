@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use crate::build::Image;
 use crate::cli::BootOptions;
-use crate::qemu::{Machine, Network, Off, Serial};
+use crate::qemu::{Machine, Network, Serial};
 
 use super::screen::Screen;
 
@@ -178,7 +178,6 @@ impl Guest {
             options,
             serial: Serial::Pipes,
             network: Network::Closed,
-            off: Off::Exit,
             debugger: None,
         }
     }

@@ -163,9 +163,12 @@ fn line(asked: Asked) -> String {
 fn a_prompt_a_line_and_its_output() {
     let mut bench = Bench::new();
     bench.print("banner\n");
+    assert!(!bench.terminal.is_at_prompt());
     assert_eq!(bench.next_line(), None);
     assert_eq!(bench.shown(), "banner\n\r> \x1b[K");
+    assert!(bench.terminal.is_at_prompt());
     bench.typed(b"ps\r\n");
+    assert!(!bench.terminal.is_at_prompt());
     assert_eq!(bench.line().as_deref(), Some("ps"));
     bench.print("PID\nno end");
     assert_eq!(bench.next_line(), None);
