@@ -6,6 +6,7 @@
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
+pub mod account;
 pub mod apic;
 pub mod authority;
 pub mod base;

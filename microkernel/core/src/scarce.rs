@@ -36,21 +36,22 @@ impl<H: Hardware> Kernel<H> {
         })
     }
 
-    /// A frame, on nobody's account.
+    /// A frame that is charged to somebody. `None` while it is only on its way: the call is made again.
     ///
-    /// # Errors
-    /// `OutOfMemory`; `Restart` while frames wait.
-    pub(crate) fn take_frame(&self, cpu: &CpuState) -> Result<Frame, Stop> {
+    /// The machine has it, since quotas are taken from the frames that there are, and a frame is charged from before it is taken until
+    /// it is free or waits.
+    pub(crate) fn take_frame(&self, cpu: &CpuState) -> Option<Frame> {
         if let Some(frame) = self.frames.allocate(&cpu.token) {
-            return Ok(frame);
+            return Some(frame);
         }
         self.frames.reclaim(&cpu.token, &self.grace, RECLAIM);
         let usage = self.frames.usage(&cpu.token);
-        if usage.free == 0 && usage.waiting == 0 {
-            return Err(Error::OutOfMemory.into());
-        }
+        debug_assert!(
+            usage.free + usage.waiting > 0,
+            "more frames are charged than there are"
+        );
         self.hurry(cpu, self.grace.retire_epoch());
-        Err(Stop::Restart)
+        None
     }
 
     /// Whether all frames that were retired until this epoch are free again. If not, it is made to be so soon.

@@ -1,6 +1,7 @@
 //! Address spaces: which memory objects are mapped where. Mapping and unmapping are done in steps; how far they have come is
 //! kept in the region, so that the call can be made again from the start.
 
+use crate::account::Account;
 use crate::base::addr::{Frame, UserAddr};
 use crate::base::lock::{Guard, rank};
 use crate::base::pool::Ref;
@@ -10,7 +11,6 @@ use crate::hardware::Hardware;
 use crate::kernel::{CpuState, Kernel};
 use crate::mem::page::{Access, Kind, Pages};
 use crate::mem::paging::{Tables, Teardown};
-use crate::mem::supply::Supply;
 use crate::object::memory::Backing;
 use crate::object::thread::State;
 use crate::object::{Memory, Process};
@@ -30,23 +30,30 @@ enum Phase {
     Mapping,
     /// It is whole.
     Whole,
-    /// Pages are being unmapped; then this is the answer.
-    Unmapping(Result<(), Error>),
+    /// Pages are being unmapped.
+    Unmapping,
+    /// It did not become whole, and its pages are being unmapped; then this is what the call that maps answers.
+    Failed(Error),
     /// Pages are being given another access; the number is how many have it.
     Protecting(Access, u64),
 }
 
-/// A mapping.
-#[derive(Clone, Copy, Debug)]
-pub struct Region {
+/// What is mapped where; as `map` is asked for it, checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mapping {
     pub(crate) pages: Pages,
-    /// Counted.
     pub(crate) memory: Ref<Memory>,
     /// The object's page that is mapped first.
     pub(crate) first: u64,
     /// What the handle allowed.
     pub(crate) allowed: Rights,
     pub(crate) access: Access,
+}
+
+/// A mapping that is there, or on its way. Its object is counted.
+#[derive(Clone, Copy, Debug)]
+pub struct Region {
+    pub(crate) mapping: Mapping,
     pub(crate) kind: Kind,
     /// Pages that are mapped.
     done: u64,
@@ -73,7 +80,7 @@ impl Space {
 
     /// Takes a region off the list and says what it mapped; for a space that no CPU uses any more.
     pub fn pop(&mut self) -> Option<Ref<Memory>> {
-        self.regions.pop().map(|region| region.memory)
+        self.regions.pop().map(|region| region.mapping.memory)
     }
 
     /// The region in a place of the list.
@@ -86,7 +93,7 @@ impl Space {
     pub(crate) fn mapped(&self) -> Vec<(Pages, Ref<Memory>)> {
         self.regions
             .iter()
-            .map(|region| (region.pages, region.memory))
+            .map(|region| (region.mapping.pages, region.mapping.memory))
             .collect()
     }
 
@@ -94,7 +101,14 @@ impl Space {
         self.regions
             .iter_mut()
             .enumerate()
-            .find(|(_, region)| region.pages == pages)
+            .find(|(_, region)| region.mapping.pages == pages)
+    }
+
+    /// The place of a mapping that was begun and is not whole, by this call or another that asks for the same.
+    fn begun(&self, wanted: &Mapping) -> Option<usize> {
+        self.regions.iter().position(|region| {
+            matches!(region.phase, Phase::Mapping | Phase::Failed(_)) && region.mapping == *wanted
+        })
     }
 }
 
@@ -104,153 +118,65 @@ impl Default for Space {
     }
 }
 
-/// Takes frames on a process's account.
-pub(crate) struct Account<'a, H: Hardware + 'static> {
-    kernel: &'a Kernel<H>,
-    cpu: &'a CpuState,
-    slot: u32,
-    /// What was not to be had last is on its way.
-    comes: bool,
-}
-
-impl<'a, H: Hardware> Account<'a, H> {
-    pub(crate) const fn new(kernel: &'a Kernel<H>, cpu: &'a CpuState, slot: u32) -> Self {
-        Self {
-            kernel,
-            cpu,
-            slot,
-            comes: false,
-        }
-    }
-
-    /// What a call answers after this error of something that took from here: if a frame is on its way, it is made again.
-    pub(crate) fn stop(&self, error: Error) -> Stop {
-        match error {
-            Error::QuotaExceeded | Error::OutOfMemory if self.comes => Stop::Restart,
-            error => error.into(),
-        }
-    }
-
-    /// A zeroed frame.
-    pub(crate) fn take_page(&mut self) -> Result<Frame, Error> {
-        let frame = self.take()?;
-        self.kernel.hw.zero(frame);
-        Ok(frame)
-    }
-
-    /// Gives back a page that may have been mapped.
-    pub(crate) fn give_page(&mut self, frame: Frame) {
-        self.give(frame);
-    }
-
-    /// Gives back a page that nobody has seen.
-    pub(crate) fn put_back(&mut self, frame: Frame) {
-        self.kernel.frames.free(&self.cpu.token, frame);
-        self.kernel.process(self.slot).uncharge(1);
-    }
-}
-
-impl<H: Hardware> Supply for Account<'_, H> {
-    fn take(&mut self) -> Result<Frame, Error> {
-        let process = self.kernel.process(self.slot);
-        let mut fails = |stop, error| {
-            self.comes = stop == Stop::Restart;
-            error
-        };
-        self.kernel
-            .charge(process, 1)
-            .map_err(|stop| fails(stop, Error::QuotaExceeded))?;
-        self.kernel.take_frame(self.cpu).map_err(|stop| {
-            process.uncharge(1);
-            fails(stop, Error::OutOfMemory)
-        })
-    }
-    fn give(&mut self, frame: Frame) {
-        self.kernel
-            .frames
-            .retire(&self.cpu.token, frame, self.kernel.grace.retire_epoch());
-        self.kernel.process(self.slot).uncharge(1);
-    }
-}
-
-/// What `map` is asked for, checked.
-pub(crate) struct Mapping {
-    pub(crate) pages: Pages,
-    pub(crate) memory: Ref<Memory>,
-    pub(crate) first: u64,
-    pub(crate) allowed: Rights,
-    pub(crate) access: Access,
-}
-
 impl<H: Hardware> Kernel<H> {
     /// One step of mapping. `Restart` until it is whole.
     pub(crate) fn map_step(&self, cpu: &CpuState, slot: u32, wanted: &Mapping) -> Result<(), Stop> {
         let process = self.process(slot);
         let tables = Tables::at(process.root().ok_or(Error::PeerDied)?);
         let mut space = process.space.lock(&cpu.token);
-        let going_on = space.find(wanted.pages).is_some_and(|(_, region)| {
-            region.phase != Phase::Whole
-                && region.memory == wanted.memory
-                && region.first == wanted.first
-        });
-        if !going_on {
-            self.add_region(cpu, process, &mut space, wanted)?;
-        }
-        let Some((index, region)) = space.find(wanted.pages) else {
-            return Err(Error::Busy.into());
+        let index = match space.begun(wanted) {
+            Some(index) => index,
+            None => self.add_region(cpu, process, &mut space, wanted)?,
         };
-        match region.phase {
-            Phase::Mapping => {
-                let mut account = Account::new(self, cpu, slot);
-                for _ in 0..STEP {
-                    let Some(page) = region.pages.page(region.done) else {
-                        break;
-                    };
-                    let mapped = self
-                        .page_of(cpu, region.memory, region.first + region.done)
-                        .and_then(|frame| {
-                            tables.map(
-                                self.hw,
-                                page,
-                                frame,
-                                region.access,
-                                region.kind,
-                                &mut account,
-                            )
-                        });
-                    if let Err(error) = mapped {
-                        let stop = account.stop(error);
-                        if stop == Stop::Restart {
-                            return Err(stop);
-                        }
-                        // Tables that were made for this page alone.
-                        tables.prune(self.hw, page, &mut account);
-                        region.phase = Phase::Unmapping(Err(error));
-                        return Err(Stop::Restart);
-                    }
-                    region.done += 1;
-                }
-                if region.done == region.pages.count() {
-                    region.phase = Phase::Whole;
-                    return Ok(());
-                }
-                Err(Stop::Restart)
-            }
-            Phase::Unmapping(answer) => {
-                self.take_apart(cpu, slot, tables, space, index)?;
-                answer.map_err(Stop::from)
-            }
-            Phase::Whole | Phase::Protecting(..) => Err(Error::Busy.into()),
+        if let Phase::Failed(error) = space.regions[index].phase {
+            self.take_apart(cpu, slot, tables, space, index)?;
+            return Err(error.into());
         }
+        let region = &mut space.regions[index];
+        let mut account = Account::new(self, cpu, slot);
+        for _ in 0..STEP {
+            let Some(page) = wanted.pages.page(region.done) else {
+                break;
+            };
+            let mapped = self
+                .page_of(cpu, wanted.memory, wanted.first + region.done)
+                .and_then(|frame| {
+                    tables.map(
+                        self.hw,
+                        page,
+                        frame,
+                        wanted.access,
+                        region.kind,
+                        &mut account,
+                    )
+                });
+            if let Err(error) = mapped {
+                let stop = account.stop(error);
+                if stop == Stop::Restart {
+                    return Err(stop);
+                }
+                // Tables that were made for this page alone.
+                tables.prune(self.hw, page, &mut account);
+                region.phase = Phase::Failed(error);
+                return Err(Stop::Restart);
+            }
+            region.done += 1;
+        }
+        if region.done < wanted.pages.count() {
+            return Err(Stop::Restart);
+        }
+        region.phase = Phase::Whole;
+        Ok(())
     }
 
+    /// Begins a mapping, and says its place.
     fn add_region(
         &self,
         cpu: &CpuState,
         process: &Process,
         space: &mut Space,
         wanted: &Mapping,
-    ) -> Result<(), Error> {
+    ) -> Result<usize, Error> {
         if process.is_dead() {
             return Err(Error::PeerDied);
         }
@@ -259,7 +185,7 @@ impl<H: Hardware> Kernel<H> {
             || space
                 .regions
                 .iter()
-                .any(|region| region.pages.overlaps(wanted.pages))
+                .any(|region| region.mapping.pages.overlaps(wanted.pages))
         {
             return Err(Error::Overlap);
         }
@@ -283,11 +209,7 @@ impl<H: Hardware> Kernel<H> {
             return Err(Error::BadArgument);
         }
         let region = Region {
-            pages: wanted.pages,
-            memory: wanted.memory,
-            first: wanted.first,
-            allowed: wanted.allowed,
-            access: wanted.access,
+            mapping: *wanted,
             kind,
             done: 0,
             phase: Phase::Mapping,
@@ -297,7 +219,7 @@ impl<H: Hardware> Kernel<H> {
             .push(region)
             .map_err(|_| Error::LimitReached)?;
         memory.refs.fetch_add(1, Relaxed);
-        Ok(())
+        Ok(space.regions.len() - 1)
     }
 
     /// The frame of an object's page.
@@ -334,7 +256,7 @@ impl<H: Hardware> Kernel<H> {
             let Some(page) = region
                 .done
                 .checked_sub(1)
-                .and_then(|last| region.pages.page(last))
+                .and_then(|last| region.mapping.pages.page(last))
             else {
                 break;
             };
@@ -347,7 +269,7 @@ impl<H: Hardware> Kernel<H> {
         if region.done > 0 {
             return Err(Stop::Restart);
         }
-        let memory = region.memory;
+        let memory = region.mapping.memory;
         space.regions.swap_remove(index);
         drop(space);
         // Its frames, if this was the last count, wait for a grace period of their own.
@@ -367,12 +289,10 @@ impl<H: Hardware> Kernel<H> {
         let mut space = process.space.lock(&cpu.token);
         let (index, region) = space.find(pages).ok_or(Error::NotMapped)?;
         match region.phase {
-            Phase::Whole => region.phase = Phase::Unmapping(Ok(())),
-            Phase::Unmapping(_) => {}
             // Whoever is at it, if anyone still is, finds it busy. A call that was given up leaves a region so.
-            Phase::Mapping | Phase::Protecting(..) => {
-                region.phase = Phase::Unmapping(Err(Error::Busy));
-            }
+            Phase::Mapping => region.phase = Phase::Failed(Error::Busy),
+            Phase::Whole | Phase::Protecting(..) => region.phase = Phase::Unmapping,
+            Phase::Unmapping | Phase::Failed(_) => {}
         }
         self.take_apart(cpu, slot, tables, space, index)?;
         self.await_flush(caller, process, Ok(()))
@@ -392,7 +312,7 @@ impl<H: Hardware> Kernel<H> {
         let (_, region) = space.find(pages).ok_or(Error::NotMapped)?;
         let from = match region.phase {
             Phase::Whole => {
-                if !region.allowed.contains(access.rights()) {
+                if !region.mapping.allowed.contains(access.rights()) {
                     return Err(Error::MissingRight.into());
                 }
                 if region.kind == Kind::Device && access == Access::Execute {
@@ -403,17 +323,17 @@ impl<H: Hardware> Kernel<H> {
             Phase::Protecting(to, done) if to == access => done,
             _ => return Err(Error::Busy.into()),
         };
-        let to = (from + STEP).min(region.pages.count());
+        let to = (from + STEP).min(pages.count());
         for index in from..to {
-            if let Some(page) = region.pages.page(index) {
+            if let Some(page) = pages.page(index) {
                 tables.protect(self.hw, page, access)?;
             }
         }
-        if to < region.pages.count() {
+        if to < pages.count() {
             region.phase = Phase::Protecting(access, to);
             return Err(Stop::Restart);
         }
-        region.access = access;
+        region.mapping.access = access;
         region.phase = Phase::Whole;
         drop(space);
         self.await_flush(caller, process, Ok(()))

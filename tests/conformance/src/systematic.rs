@@ -13,7 +13,7 @@ use sysroot::{println, syscall};
 use crate::spec::{Arg, Arguments, Spec, Want, Zero};
 use crate::suite::Suite;
 use crate::table::{self, Kind};
-use crate::world::{World, raw};
+use crate::world::{NEVER_ISSUED, World, raw};
 
 /// Whether a call's cases fit what the table says of it; says so if not.
 pub fn fits(spec: &Spec) -> bool {
@@ -198,7 +198,7 @@ impl Tries<'_> {
     /// Handles that name nothing.
     fn wrong_handles(&mut self, place: usize, name: &str) {
         let bad = Err(Error::BadHandle);
-        self.value(place, name, "never issued", raw(Handle::new(900, 1)), bad);
+        self.value(place, name, "never issued", raw(NEVER_ISSUED), bad);
         let outside = raw(Handle::new(0xfff, 1));
         self.value(place, name, "behind the largest table", outside, bad);
         self.value(place, name, "no generation", 5, bad);

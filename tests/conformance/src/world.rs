@@ -26,10 +26,18 @@ pub const PORTS: u64 = 0x80;
 pub const PORT_COUNT: u64 = 4;
 /// Registers of a timer, of which none is touched.
 pub const DEVICE: u64 = 0xfed0_0000;
+/// Addresses of what is no device: RAM, and interrupt controllers.
+pub const RAM: u64 = 0x10_0000;
+pub const IO_APIC: u64 = 0xfec0_0000;
+pub const LOCAL_APIC: u64 = 0xfee0_0000;
 /// Quota of another process.
-const QUOTA: u64 = 64;
+pub const QUOTA: u64 = 64;
+/// The least that one can have.
+pub const QUOTA_MIN: u64 = 8;
+/// A handle that was never given out: its place is behind all that this program has.
+pub const NEVER_ISSUED: Handle = Handle::new(900, 1);
 /// How long another thread may take to get somewhere, in nanoseconds.
-const PATIENCE: u64 = 60_000 * time::MILLISECOND;
+pub const PATIENCE: u64 = 60_000 * time::MILLISECOND;
 /// How often it is looked for.
 const LOOK: u64 = 100_000;
 

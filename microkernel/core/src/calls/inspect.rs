@@ -221,16 +221,20 @@ impl<H: Hardware> Kernel<H> {
             // The region keeps its object, and the lock keeps the region.
             let space = process.space.lock(cpu);
             let region = space.region(n)?;
-            let (source, first) = self.source(cpu, self.memory(region.memory), region.first);
+            let (source, first) = self.source(
+                cpu,
+                self.memory(region.mapping.memory),
+                region.mapping.first,
+            );
             Some(MappingInfo {
                 pid: pid.into(),
-                address: region.pages.address(),
-                pages: region.pages.count(),
-                rights: region.access.rights().bits().into(),
-                allowed: region.allowed.bits().into(),
+                address: region.mapping.pages.address(),
+                pages: region.mapping.pages.count(),
+                rights: region.mapping.access.rights().bits().into(),
+                allowed: region.mapping.allowed.bits().into(),
                 source: source as u64,
                 first,
-                object: region.memory.pack(),
+                object: region.mapping.memory.pack(),
             })
         });
         Ok(seen.flatten())
@@ -273,8 +277,10 @@ impl<H: Hardware> Kernel<H> {
             if region.kind == Kind::Device {
                 return None;
             }
-            let address = region.pages.page(page)?.address();
-            let frame = self.page_of(cpu, region.memory, region.first + page).ok()?;
+            let address = region.mapping.pages.page(page)?.address();
+            let frame = self
+                .page_of(cpu, region.mapping.memory, region.mapping.first + page)
+                .ok()?;
             Some(PageInfo {
                 pid: pid.into(),
                 address,

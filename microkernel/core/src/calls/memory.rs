@@ -1,6 +1,7 @@
 //! Calls about memory objects and mappings.
 
 use super::{Caller, Stop};
+use crate::account::Account;
 use crate::base::addr::{Frame, PhysAddr, UserAddr};
 use crate::base::pool::Ref;
 use crate::boot::memory::Range;
@@ -14,7 +15,7 @@ use crate::mem::page::{Access, Pages};
 use crate::object::memory::Backing;
 use crate::object::process::Counted;
 use crate::object::{Memory, Object};
-use crate::space::{Account, Mapping};
+use crate::space::Mapping;
 use core::sync::atomic::Ordering::Relaxed;
 use ipc::abi::layout::PAGE_SIZE;
 use ipc::abi::layout::PHYSICAL_END;
@@ -305,8 +306,8 @@ impl<H: Hardware> Kernel<H> {
             access,
         };
         match self.map_step(caller.cpu, slot, &mapping) {
-            // Pages that were mapped before memory ran out were taken back: as after unmapping, no CPU may go on using them.
-            Err(Stop::Error(error @ (Error::QuotaExceeded | Error::OutOfMemory))) => {
+            // Pages that were mapped already were taken back: as after unmapping, no CPU may go on using them.
+            Err(Stop::Error(error @ (Error::QuotaExceeded | Error::Busy))) => {
                 self.await_flush(caller, self.process(slot), Err(error))
             }
             other => other,

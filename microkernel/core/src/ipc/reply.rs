@@ -73,6 +73,7 @@ impl<H: Hardware> Kernel<H> {
             object: Object::Reply(id, sequence),
             rights: Rights::TRANSFER | Rights::MANAGE,
         };
+        self.make_room(caller.cpu, caller.process, 1)?;
         let handle = self.insert(caller.cpu, caller.process, grant)?;
         let client = self.thread(id);
         if client.status().sequence() == sequence {

@@ -146,7 +146,7 @@ impl<H: Hardware> Kernel<H> {
         frames: &mut Reserve,
     ) -> Result<(Ref<Process>, &'static Process, u32), Stop> {
         for _ in 0..FIRST_TABLES {
-            frames.give(self.take_frame(cpu)?);
+            frames.give(self.take_frame(cpu).ok_or(Stop::Restart)?);
         }
         let (reference, process) = self.take_slot(cpu, &self.pools.processes)?;
         let pid = next(&self.next_pid)

@@ -1,5 +1,6 @@
 //! Ending threads and processes.
 
+use crate::account::Account;
 use crate::base::pool::Ref;
 use crate::handles::{CHUNK_ENTRIES, CHUNKS_MAX, Grant};
 use crate::hardware::Hardware;
@@ -8,7 +9,6 @@ use crate::mem::paging::Tables;
 use crate::object::process::{Counted, Teardown};
 use crate::object::thread::{State, ThreadId};
 use crate::object::{Object, Process, Thread};
-use crate::space::Account;
 use crate::trace::Event;
 use crate::work::{Item, Progress};
 use core::sync::atomic::{

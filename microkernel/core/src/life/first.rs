@@ -2,6 +2,7 @@
 //! does: it is the only code that makes the calls of a program in a program's stead, and it does not return an error to
 //! one but says why the system cannot start.
 
+use crate::account::Account;
 use crate::base::addr::{Frame, UserAddr};
 use crate::base::pool::Ref;
 use crate::calls::Stop;
@@ -14,7 +15,7 @@ use crate::mem::frame_list::FrameList;
 use crate::mem::page::{Access, Pages};
 use crate::object::memory::Backing;
 use crate::object::{Memory, Object, ThreadId};
-use crate::space::{Account, Mapping};
+use crate::space::Mapping;
 use ipc::abi::layout::{NAME_MAX, PAGE_SIZE, USER_END};
 use ipc::abi::startup::{
     CONTROL_OFFSET, ControlBlock, IPC_BUFFER, STACK_BASE, STARTUP_PAGE, Startup, StartupError,

@@ -1,5 +1,6 @@
 //! Freeing objects that nobody names any more.
 
+use crate::account::Account;
 use crate::base::addr::Frame;
 use crate::base::pool::Ref;
 use crate::hardware::Hardware;
@@ -8,7 +9,6 @@ use crate::mem::grace::Epoch;
 use crate::object::memory::Backing;
 use crate::object::process::{Counted, Teardown};
 use crate::object::{Memory, Process};
-use crate::space::Account;
 use crate::work::Progress;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 use ipc::abi::Error;

@@ -8,7 +8,7 @@ pub trait Supply {
     /// A frame, charged. Its contents are not defined.
     ///
     /// # Errors
-    /// `QuotaExceeded` if the account is used up, `OutOfMemory` if the machine has none left.
+    /// `QuotaExceeded` if the account is used up, `OutOfMemory` if none is free at the moment.
     fn take(&mut self) -> Result<Frame, Error>;
 
     /// A frame that is no longer used, taken off the account. What other CPUs may still walk or translate through must

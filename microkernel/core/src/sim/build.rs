@@ -2,6 +2,7 @@
 
 use super::machine::{FIRST, LINES, Machine};
 use super::run::User;
+use crate::account::Account;
 use crate::base::addr::Frame;
 use crate::base::cpu::CpuId;
 use crate::base::pool::{Pool, Slot};
@@ -20,7 +21,6 @@ use crate::object::{
 };
 use crate::profile::{Driver, KernelMap, Span};
 use crate::sched::leave::Next;
-use crate::space::Account;
 use crate::timers::{TimerQueue, TimerSlot};
 use crate::trace;
 use crate::work::WorkQueue;

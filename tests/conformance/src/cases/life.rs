@@ -16,7 +16,12 @@ use crate::buffer;
 use crate::raw::keeps;
 use crate::spec::Want;
 use crate::suite::Suite;
-use crate::world::{PRIORITY, SCRATCH, World, given, held_thread, made, process, raw};
+use crate::world::{PRIORITY, QUOTA, SCRATCH, World, given, held_thread, made, process, raw};
+
+/// Quota and image of a process that a case makes, and the code with which it is ended: of more than 32 bits.
+const SHARE: u64 = 100;
+const IMAGE: u64 = 7;
+const CODE: u64 = 1 << 32 | 1;
 
 pub fn run(suite: &mut Suite) {
     registers(suite);
@@ -97,23 +102,28 @@ fn creates(suite: &mut Suite) {
     buffer::write(0, b"a name of 16 byt");
     let made_by = [
         raw(given(names::SYSTEM)),
-        100,
-        7,
+        SHARE,
+        IMAGE,
         raw(ended.raw()),
         1 << 63,
         0,
     ];
     let returned = suite.check(what, "a process", &made_by, Ok(()));
     let child = OwnedHandle::new(handle(&returned));
-    suite.equal(what, "its quota is the caller's", pages(), before + 100);
+    suite.equal(what, "its quota is the caller's", pages(), before + SHARE);
     let status = record::process_status(child.raw());
     let seen = status.map(|s| (s.reason, s.quota_pages, s.threads, s.state));
-    let fresh = (ExitReason::Running as u64, 100, 0, ThreadState::Held as u64);
+    let fresh = (
+        ExitReason::Running as u64,
+        SHARE,
+        0,
+        ThreadState::Held as u64,
+    );
     suite.equal(Syscall::process_status, "a new process", seen, Ok(fresh));
     let exact = [
         raw(given(names::SYSTEM)),
         u64::MAX,
-        7,
+        IMAGE,
         raw(ended.raw()),
         1,
         0,
@@ -127,7 +137,7 @@ fn creates(suite: &mut Suite) {
     let killed = suite.check(
         Syscall::process_kill,
         "a process without threads",
-        &[raw(child.raw()), 0x1_0000_0001, 0, 0, 0, 0],
+        &[raw(child.raw()), CODE, 0, 0, 0, 0],
         Ok(()),
     );
     suite.equal(Syscall::process_kill, "it returns", killed.status, 0);
@@ -140,7 +150,7 @@ fn creates(suite: &mut Suite) {
     suite.equal(what, "its end signals the bits", bits.registers[0], 1 << 63);
     let status = record::process_status(child.raw());
     let seen = status.map(|s| (s.reason, s.code, s.reclaimed, s.pages, s.quota_pages));
-    let over = (ExitReason::Killed as u64, 0x1_0000_0001, 1, 0, 0);
+    let over = (ExitReason::Killed as u64, CODE, 1, 0, 0);
     suite.equal(Syscall::process_status, "an ended process", seen, Ok(over));
     suite.equal(what, "its quota comes back", pages(), before);
 }
@@ -168,7 +178,7 @@ fn kills(suite: &mut Suite) {
 fn faults(suite: &mut Suite) {
     let ended = OwnedHandle::new(made("a notification", syscall::notification_create()));
     let memory = OwnedHandle::new(made("memory", syscall::memory_create(Handle::NONE, 1, 0)));
-    let child = process(64, ended.raw(), 1);
+    let child = process(QUOTA, ended.raw(), 1);
     let thread = held_thread(&child, &memory);
     let start = [raw(thread.raw()), 0, 0, 0, 0, 0];
     suite.check(Syscall::thread_start, "a held thread", &start, Ok(()));
@@ -249,7 +259,7 @@ fn pools(suite: &mut Suite) {
     // Other processes have places for as many, until the pool is empty.
     let mut others = alloc::vec::Vec::new();
     let empty: Want = loop {
-        let other = process(64, world.notification.raw(), 0);
+        let other = process(QUOTA, world.notification.raw(), 0);
         let full = loop {
             // SAFETY: the process is not this one.
             match unsafe { syscall::thread_create(other.raw(), SCRATCH, SCRATCH, 0, 0, memory) } {

@@ -9,7 +9,7 @@ use ipc::abi::{Error, Handle, Rights, Syscall};
 use sysroot::{Mapping, OwnedHandle, handle, record, syscall};
 
 use crate::suite::Suite;
-use crate::world::{DEVICE, PAGES, SCRATCH, World, made, process, raw};
+use crate::world::{DEVICE, IO_APIC, PAGES, RAM, SCRATCH, World, made, process, raw};
 
 const READ: u64 = Rights::READ.bits() as u64;
 /// Pages in a row that the kernel looks for at most.
@@ -213,7 +213,7 @@ fn runs_out(suite: &mut Suite, world: &World) {
 
 /// All of a range must be a device's.
 fn devices(suite: &mut Suite, world: &World) {
-    for (name, behind) in [("RAM", 0x10_0000), ("an I/O APIC", 0xfec0_0000)] {
+    for (name, behind) in [("RAM", RAM), ("an I/O APIC", IO_APIC)] {
         let case = format_args!("the page before {name}, and {name}");
         let range = [raw(world.system), behind - PAGE_SIZE, 2, 0, 0, 0];
         let refused = Err(Error::BadArgument);

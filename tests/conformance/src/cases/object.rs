@@ -11,7 +11,7 @@ use crate::spec::Want;
 use crate::specs;
 use crate::suite::Suite;
 use crate::systematic;
-use crate::world::{World, made, process, raw};
+use crate::world::{QUOTA, World, made, process, raw};
 
 /// Handles of a table, and of a piece of one.
 const TABLE: usize = 1024;
@@ -186,7 +186,7 @@ pub fn starves(suite: &mut Suite) {
     suite.record(what, "a full table", Err(full), &[Err(Error::LimitReached)]);
     let mut others = Vec::new();
     let empty = loop {
-        let other = process(64, world.notification.raw(), 0);
+        let other = process(QUOTA, world.notification.raw(), 0);
         let (_, error) = stuff(&world, &other);
         others.push(other);
         if error != Error::LimitReached {

@@ -1,22 +1,26 @@
 //! Two threads at the same object at the same time. Which of them comes first is open; that each gets an answer that it can have, and
 //! that nothing is lost, is not.
 
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use ipc::abi::startup::names;
 use ipc::abi::{Error, Handle, NEVER, Rights, Syscall, Tag};
 use sysroot::syscall::message::{self, NO_WORDS};
 use sysroot::thread::JoinHandle;
-use sysroot::{OwnedHandle, handle, syscall};
+use sysroot::{OwnedHandle, handle, syscall, time};
 
 use super::{joined, on, status};
 use crate::spec::Want;
 use crate::suite::Suite;
-use crate::world::{SCRATCH, World, held_thread, made, process};
+use crate::world::{PATIENCE, QUOTA, QUOTA_MIN, SCRATCH, World, given, held_thread, made, process};
 
 /// Rounds of each race.
 const ROUNDS: u64 = 40;
 /// Pages of a mapping that takes several steps.
 const PAGES: u64 = 200;
+/// Device memory that no machine has, of as many pages as the tables of a process hold: it takes many steps to map.
+const FAR: u64 = 1 << 43;
+const FAR_PAGES: u64 = 48 * 512;
 
 /// Where two threads meet: each round begins when both are there.
 static ROUND: AtomicU64 = AtomicU64::new(0);
@@ -26,6 +30,7 @@ pub fn run(suite: &mut Suite, cpu: u64) {
     kills(suite, cpu);
     starts(suite, cpu);
     maps(suite, cpu);
+    finds_busy(suite, cpu);
 }
 
 /// Begins a round, for a rival who waits for it.
@@ -33,7 +38,7 @@ fn begin(round: u64) {
     ROUND.store(round, Ordering::Release);
 }
 
-/// Waits for a round.
+/// Waits for a round. Awake: who sleeps is woken only after the other has made its call, and would always come second.
 fn await_round(round: u64) {
     while ROUND.load(Ordering::Acquire) != round {
         made("a turn", syscall::yield_now());
@@ -93,7 +98,7 @@ fn kills(suite: &mut Suite, cpu: u64) {
     let notification = OwnedHandle::new(made("a notification", syscall::notification_create()));
     let gone = Err(Error::PeerDied);
     for round in 1..=ROUNDS / 4 {
-        let child = process(16, notification.raw(), 1);
+        let child = process(QUOTA_MIN, notification.raw(), 1);
         let end = made("an endpoint", syscall::endpoint_create());
         let calling = made("a copy", handle::duplicate(end, Rights::CALL));
         made(
@@ -129,7 +134,7 @@ fn starts(suite: &mut Suite, cpu: u64) {
     let notification = OwnedHandle::new(made("a notification", syscall::notification_create()));
     let memory = OwnedHandle::new(made("memory", syscall::memory_create(Handle::NONE, 1, 0)));
     for round in 1..=ROUNDS / 4 {
-        let child = process(16, notification.raw(), 1);
+        let child = process(QUOTA_MIN, notification.raw(), 1);
         let thread = held_thread(&child, &memory);
         let named = thread.raw();
         let other = rival(cpu, round, move || syscall::thread_start(named));
@@ -210,6 +215,74 @@ fn maps(suite: &mut Suite, cpu: u64) {
         );
         suite.record(Syscall::unmap, "nothing is left", unmap(), &[gone]);
     }
+}
+
+/// A mapping that another thread is in the middle of is busy. Calls are made in steps; that both are between two of theirs comes sooner or
+/// later.
+fn finds_busy(suite: &mut Suite, cpu: u64) {
+    let ended = OwnedHandle::new(made("a notification", syscall::notification_create()));
+    let child = process(QUOTA, ended.raw(), 1);
+    let system = given(names::SYSTEM);
+    let pages = syscall::memory_physical(system, FAR, FAR_PAGES);
+    let pages = OwnedHandle::new(made("device memory", pages));
+    let (there, device) = (child.raw(), pages.raw());
+    let map = move || {
+        // SAFETY: the process is not this one.
+        unsafe { syscall::map(there, device, SCRATCH, 0, FAR_PAGES, Rights::READ) }
+    };
+    let unmap = move || {
+        // SAFETY: as above.
+        unsafe { syscall::unmap(there, SCRATCH, FAR_PAGES) }
+    };
+    let protect = move |rights| {
+        // SAFETY: as above.
+        unsafe { syscall::protect(there, SCRATCH, FAR_PAGES, rights) }
+    };
+    let (done, gone, busy) = (Ok(()), Err(Error::NotMapped), Err(Error::Busy));
+    let [mapped, unmapped] = contend(cpu, map, unmap);
+    let case = "again and again, while another unmaps";
+    suite.record(Syscall::map, case, mapped, &[busy]);
+    let case = "again and again, while another maps";
+    suite.record(Syscall::unmap, case, unmapped, &[done, gone]);
+    // Whether something is left of it is open.
+    let _ = unmap();
+    made("a mapping", map());
+    let [less, more] = contend(
+        cpu,
+        move || protect(Rights::READ),
+        move || protect(Rights::WRITE),
+    );
+    for answer in [less, more] {
+        let case = "again and again, while another changes it";
+        suite.record(Syscall::protect, case, answer, &[done, busy]);
+    }
+    let either = [less, more].contains(&busy);
+    suite.holds(Syscall::protect, "one of two finds it busy", either);
+    made("an end", syscall::process_kill(there, 0));
+    made("an end", syscall::wait(ended.raw(), NEVER));
+}
+
+/// Two threads do something again and again, until one of them finds the object busy. What each was answered last.
+fn contend(
+    cpu: u64,
+    mine: impl Fn() -> Want,
+    other: impl Fn() -> Want + Send + 'static,
+) -> [Want; 2] {
+    static OVER: AtomicBool = AtomicBool::new(false);
+    OVER.store(false, Ordering::Relaxed);
+    let deadline = time::after(PATIENCE);
+    let turns = move |act: &dyn Fn() -> Want| loop {
+        let answer = act();
+        if answer == Err(Error::Busy) || time::now() > deadline {
+            OVER.store(true, Ordering::Relaxed);
+        }
+        if OVER.load(Ordering::Relaxed) {
+            return answer;
+        }
+        made("a turn", syscall::yield_now());
+    };
+    let other = on(cpu, move || turns(&other));
+    [turns(&mine), joined(other)]
 }
 
 /// Two threads do something at the same time.

@@ -12,6 +12,9 @@ const TAKEN: u64 = 4;
 /// A line that no device of the machine is on.
 const FREE: u64 = 9;
 
+/// I/O ports that there are.
+const ALL_PORTS: u64 = 1 << 16;
+
 const OFFSETS: Arg = Arg::Number(&[
     takes("the first", 0),
     takes("the last", PORT_COUNT - 1),
@@ -63,17 +66,17 @@ pub const SPECS: [Spec; 5] = [
                 takes("the first", 0),
                 takes(
                     "as many before the last as asked for",
-                    0x1_0000 - PORT_COUNT,
+                    ALL_PORTS - PORT_COUNT,
                 ),
-                outside("the last", 0xffff),
-                outside("behind the last", 0x1_0000),
+                outside("the last", ALL_PORTS - 1),
+                outside("behind the last", ALL_PORTS),
                 outside("the most", u64::MAX),
             ]),
             Arg::Number(&[
                 outside("none", 0),
                 takes("one", 1),
-                takes("all behind the first", 0x1_0000 - PORTS),
-                outside("one more", 0x1_0001 - PORTS),
+                takes("all behind the first", ALL_PORTS - PORTS),
+                outside("one more", ALL_PORTS + 1 - PORTS),
                 outside("33 bits", 1 << 32 | 1),
                 outside("the most", u64::MAX),
             ]),

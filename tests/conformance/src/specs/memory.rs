@@ -4,22 +4,22 @@ use ipc::abi::layout::{INFO_PAGE, PAGE_SIZE, PHYSICAL_END, USER_END, USER_START}
 use ipc::abi::{Error, Handle, ObjectType, Rights, Syscall};
 use sysroot::syscall;
 
-use super::{outside, takes};
+use super::{NOT_CANONICAL, bad_address, outside, takes};
 use crate::raw::Returned;
 use crate::spec::{Arg, Arguments, Spec, Value, Zero, handle, handle_or};
-use crate::world::{DEVICE, PAGES, SCRATCH, World, raw};
+use crate::world::{DEVICE, IO_APIC, LOCAL_APIC, PAGES, QUOTA, RAM, SCRATCH, World, raw};
 
 const READ: u64 = Rights::READ.bits() as u64;
 const WRITE: u64 = Rights::WRITE.bits() as u64;
 const EXECUTE: u64 = Rights::EXECUTE.bits() as u64;
 /// Pages of which the bytes are more than 64 bits hold, so that they look like one.
 const OVERFLOWS: u64 = (1 << 52) + 1;
+/// As many as one step of `memory_create` makes.
+const STEP: u64 = 16;
+/// More than any program has, and more than the user half holds.
+const MANY: u64 = 1 << 40;
 /// First address of the kernel's half.
 const KERNEL: u64 = 0xffff_8000_0000_0000;
-
-const fn bad_address(what: &'static str, value: u64) -> Value {
-    (what, value, Err(Error::BadAddress))
-}
 
 const fn misaligned(what: &'static str, value: u64) -> Value {
     (what, value, Err(Error::Misaligned))
@@ -50,10 +50,30 @@ macro_rules! wrong_addresses {
             misaligned("not a page's", SCRATCH + 1),
             misaligned("in the middle of a word", SCRATCH + PAGE_SIZE - 8),
             bad_address("the end of the user half", USER_END),
-            bad_address("the first that is not canonical", 1 << 47),
+            bad_address("the first that is not canonical", NOT_CANONICAL),
             bad_address("the kernel's", KERNEL),
             bad_address("the last page", !(PAGE_SIZE - 1)),
             misaligned("the last byte", u64::MAX),
+            $($more),*
+        ])
+    };
+}
+
+/// A page of an object.
+const PAGE: Arg = Arg::Number(&[
+    takes("the first page", 0),
+    takes("the last", PAGES - 1),
+    outside("behind the last", PAGES),
+    outside("the most", u64::MAX),
+]);
+
+/// Numbers of pages of an object, from its first.
+macro_rules! pages {
+    ($($more:expr),*) => {
+        Arg::Number(&[
+            outside("none", 0),
+            takes("all", PAGES),
+            outside("one more than there are", PAGES + 1),
             $($more),*
         ])
     };
@@ -115,10 +135,10 @@ pub const SPECS: [Spec; 7] = [
             Arg::Number(&[
                 outside("none", 0),
                 takes("the least", 1),
-                takes("as many as one step makes", 16),
-                takes("one more", 17),
-                ("more than the quota", 65, Err(Error::QuotaExceeded)),
-                ("more than there are", 1 << 40, Err(Error::QuotaExceeded)),
+                takes("as many as one step makes", STEP),
+                takes("one more", STEP + 1),
+                ("more than the quota", QUOTA + 1, Err(Error::QuotaExceeded)),
+                ("more than there are", MANY, Err(Error::QuotaExceeded)),
                 (
                     "too many bytes for 64 bits",
                     OVERFLOWS,
@@ -144,9 +164,9 @@ pub const SPECS: [Spec; 7] = [
                 takes("device memory", DEVICE),
                 takes("the last page", PHYSICAL_END - PAGE_SIZE),
                 outside("behind the last page", PHYSICAL_END),
-                outside("RAM", 0x10_0000),
-                outside("an I/O APIC", 0xfec0_0000),
-                outside("the local APIC", 0xfee0_0000),
+                outside("RAM", RAM),
+                outside("an I/O APIC", IO_APIC),
+                outside("the local APIC", LOCAL_APIC),
                 outside("the kernel's half", KERNEL),
                 outside("the end of 64 bits", !(PAGE_SIZE - 1)),
                 misaligned("not a page's", DEVICE + 1),
@@ -166,18 +186,8 @@ pub const SPECS: [Spec; 7] = [
         |world| [raw(world.run.raw()), 0, 1, 0, 0, 0],
         &[
             handle(ObjectType::Memory, Rights::DUPLICATE),
-            Arg::Number(&[
-                takes("the first page", 0),
-                takes("the last", PAGES - 1),
-                outside("behind the last", PAGES),
-                outside("the most", u64::MAX),
-            ]),
-            Arg::Number(&[
-                outside("none", 0),
-                takes("all", PAGES),
-                outside("one more than there are", PAGES + 1),
-                outside("the most", u64::MAX),
-            ]),
+            PAGE,
+            pages!(outside("the most", u64::MAX)),
         ],
     ),
     Spec::new(
@@ -199,20 +209,12 @@ pub const SPECS: [Spec; 7] = [
                 takes("the last page", USER_END - PAGE_SIZE),
                 ("the information page", INFO_PAGE, Err(Error::Overlap))
             ),
-            Arg::Number(&[
-                takes("the first page", 0),
-                takes("the last", PAGES - 1),
-                outside("behind the last", PAGES),
-                outside("the most", u64::MAX),
-            ]),
-            Arg::Number(&[
-                outside("none", 0),
-                takes("all", PAGES),
-                outside("one more than there are", PAGES + 1),
-                bad_address("as many as leave the user half", 1 << 40),
+            PAGE,
+            pages!(
+                bad_address("as many as leave the user half", MANY),
                 bad_address("too many bytes for 64 bits", OVERFLOWS),
-                bad_address("the most", u64::MAX),
-            ]),
+                bad_address("the most", u64::MAX)
+            ),
             RIGHTS,
         ],
     )

@@ -21,6 +21,11 @@ pub const ALL: [&[Spec]; 6] = [
     &system::SPECS,
 ];
 
+/// CPUs that a machine can have.
+const CPUS_MAX: u64 = 64;
+/// The first address that is not canonical.
+const NOT_CANONICAL: u64 = 1 << 47;
+
 /// A value that a call takes.
 const fn takes(what: &'static str, value: u64) -> Value {
     (what, value, Ok(()))
@@ -29,4 +34,8 @@ const fn takes(what: &'static str, value: u64) -> Value {
 /// A value that is outside what a call allows.
 const fn outside(what: &'static str, value: u64) -> Value {
     (what, value, Err(Error::BadArgument))
+}
+
+const fn bad_address(what: &'static str, value: u64) -> Value {
+    (what, value, Err(Error::BadAddress))
 }

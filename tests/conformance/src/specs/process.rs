@@ -1,20 +1,21 @@
 //! Processes and threads.
 
-use ipc::abi::layout::{USER_END, USER_START};
+use ipc::abi::layout::{PRIORITY_MAX, USER_END, USER_START};
 use ipc::abi::{Error, ObjectType, Rights, Syscall};
 
-use super::{outside, takes};
-use crate::spec::{Arg, Spec, Value, Zero, handle, handle_or};
-use crate::world::{PRIORITY, SCRATCH, raw};
+use super::{CPUS_MAX, NOT_CANONICAL, bad_address, outside, takes};
+use crate::spec::{Arg, Spec, Zero, handle, handle_or};
+use crate::world::{PRIORITY, QUOTA_MIN, SCRATCH, raw};
 
-/// The least quota of a process.
-const QUOTA_MIN: u64 = 8;
-/// CPUs that a machine can have.
-const CPUS_MAX: u64 = 64;
-
-const fn bad_address(what: &'static str, value: u64) -> Value {
-    (what, value, Err(Error::BadAddress))
-}
+/// An address of code or data: of programs.
+const BYTE: Arg = Arg::Number(&[
+    takes("0", 0),
+    takes("the first page", USER_START),
+    takes("the last byte", USER_END - 1),
+    bad_address("the end of the user half", USER_END),
+    bad_address("the first that is not canonical", NOT_CANONICAL),
+    bad_address("the most", u64::MAX),
+]);
 
 pub const SPECS: [Spec; 9] = [
     Spec::new(
@@ -66,29 +67,16 @@ pub const SPECS: [Spec; 9] = [
         },
         &[
             handle_or(ObjectType::Process, Rights::MANAGE, Zero::Apart),
-            Arg::Number(&[
-                takes("0", 0),
-                takes("the first page", USER_START),
-                takes("the last byte", USER_END - 1),
-                bad_address("the end of the user half", USER_END),
-                bad_address("the first that is not canonical", 1 << 47),
-                bad_address("the most", u64::MAX),
-            ]),
+            BYTE,
             Arg::Number(&[
                 takes("0", 0),
                 takes("the end of the user half", USER_END),
                 bad_address("behind the end", USER_END + 1),
-                bad_address("the first that is not canonical", 1 << 47),
+                bad_address("the first that is not canonical", NOT_CANONICAL),
                 bad_address("the most", u64::MAX),
             ]),
             Arg::Any,
-            Arg::Number(&[
-                takes("0", 0),
-                takes("the last byte", USER_END - 1),
-                bad_address("the end of the user half", USER_END),
-                bad_address("the first that is not canonical", 1 << 47),
-                bad_address("the most", u64::MAX),
-            ]),
+            BYTE,
             handle(ObjectType::Memory, Rights::READ.union(Rights::WRITE)),
         ],
     )
@@ -112,8 +100,8 @@ pub const SPECS: [Spec; 9] = [
                 takes("the lowest", 0),
                 takes("the caller's", PRIORITY),
                 outside("one more than the caller's", PRIORITY + 1),
-                outside("the highest", 31),
-                outside("one more than the highest", 32),
+                outside("the highest", PRIORITY_MAX as u64),
+                outside("one more than the highest", PRIORITY_MAX as u64 + 1),
                 outside("a multiple of 256", 256),
                 outside("the most", u64::MAX),
             ]),

@@ -5,7 +5,7 @@ use ipc::abi::profile::SourceRequest;
 use ipc::abi::{Error, ObjectType, Rights, Syscall};
 use sysroot::syscall;
 
-use super::{outside, takes};
+use super::{CPUS_MAX, outside, takes};
 use crate::spec::{Arg, Spec, Value, handle};
 use crate::world::raw;
 
@@ -21,6 +21,14 @@ const fn unsupported(what: &'static str, value: u64) -> Value {
 }
 
 const PROFILER: Arg = handle(ObjectType::Profiler, Rights::MANAGE);
+const CPU: Arg = Arg::Number(&[
+    takes("the first", 0),
+    not_found("more than a machine can have", CPUS_MAX),
+    not_found("33 bits", 1 << 32),
+    not_found("the most", u64::MAX),
+]);
+/// An action of `system_power` that is none.
+const NO_ACTION: u64 = 2;
 
 pub const SPECS: [Spec; 12] = [
     Spec::new(
@@ -66,11 +74,11 @@ pub const SPECS: [Spec; 12] = [
     // An action that is none: the others do not return.
     Spec::new(
         Syscall::system_power,
-        |world| [raw(world.system), 2, 0, 0, 0, 0],
+        |world| [raw(world.system), NO_ACTION, 0, 0, 0, 0],
         &[
             handle(ObjectType::System, Rights::POWER),
             Arg::Number(&[
-                outside("none", 2),
+                outside("none", NO_ACTION),
                 outside("33 bits", 1 << 32),
                 outside("the most", u64::MAX),
             ]),
@@ -113,15 +121,7 @@ pub const SPECS: [Spec; 12] = [
     Spec::new(
         Syscall::profiler_cpu,
         |world| [raw(world.profiler), 0, 0, 0, 0, 0],
-        &[
-            PROFILER,
-            Arg::Number(&[
-                takes("the first", 0),
-                not_found("more than a machine can have", 64),
-                not_found("33 bits", 1 << 32),
-                not_found("the most", u64::MAX),
-            ]),
-        ],
+        &[PROFILER, CPU],
     ),
     Spec::new(
         Syscall::profiler_rings,
@@ -161,15 +161,6 @@ pub const SPECS: [Spec; 12] = [
     Spec::new(
         Syscall::trace_read,
         |world| [raw(world.system), 0, 0, 0, 0, 0],
-        &[
-            handle(ObjectType::System, Rights::INSPECT),
-            Arg::Number(&[
-                takes("the first", 0),
-                not_found("more than a machine can have", 64),
-                not_found("33 bits", 1 << 32),
-                not_found("the most", u64::MAX),
-            ]),
-            Arg::Any,
-        ],
+        &[handle(ObjectType::System, Rights::INSPECT), CPU, Arg::Any],
     ),
 ];

@@ -1,6 +1,8 @@
 //! Authority is a handle: no call does anything without the right one.
 
 use super::*;
+use crate::base::pool::Ref;
+use crate::handles::Chunk;
 use crate::object::process::Counted;
 use crate::sim::build::CODE;
 use crate::sim::machine::LINES;
@@ -257,6 +259,39 @@ fn ports_are_those_of_the_handle() {
     sim.tear_down();
 }
 
+/// Pieces of handle table that another program has: all but those that are in use.
+struct Taken {
+    taker: Program,
+    chunks: Vec<Ref<Chunk>>,
+}
+
+impl Taken {
+    /// Takes them all, so that there is no place for one more handle of `user`, whose table copies of `named` fill first.
+    fn all(sim: &mut Sim, user: User, named: Handle) -> Self {
+        let taker = sim.program(20);
+        let process = sim.kernel.process_of(sim.thread(user));
+        while process.handles.lock(&sim.cpu(0).token).room() > 0 {
+            sim.make(user, Syscall::handle_duplicate, &[raw(named), 0]);
+        }
+        let token = &sim.cpu(0).token;
+        let chunks = std::iter::from_fn(|| {
+            let taken = sim.kernel.pools.chunks.take(token)?.0;
+            let process = sim.kernel.process(taker.slot);
+            process.count(Counted::Chunks, u32::MAX).then_some(taken)
+        });
+        let chunks = chunks.collect();
+        Self { taker, chunks }
+    }
+
+    fn give_back(self, sim: &Sim) {
+        for chunk in self.chunks {
+            sim.kernel.pools.chunks.give(&sim.cpu(0).token, chunk);
+            let process = sim.kernel.process(self.taker.slot);
+            process.uncount(Counted::Chunks);
+        }
+    }
+}
+
 /// What has no place in the caller's table is not made: to unmake it would be work, for which the call would be made again, for ever
 /// if it is its own.
 #[test]
@@ -287,19 +322,7 @@ fn nothing_is_made_that_has_no_place() {
         ),
         (Syscall::ports_create, vec![raw(sim.system), 0x3f8, 8]),
     ];
-    let taker = sim.program(20);
-    let process = sim.kernel.process_of(sim.thread(root));
-    while process.handles.lock(&sim.cpu(0).token).room() > 0 {
-        sim.make(root, Syscall::handle_duplicate, &[raw(thing), 0]);
-    }
-    // All others are taken, as by another program.
-    let taker = sim.kernel.process(taker.slot);
-    let token = &sim.cpu(0).token;
-    let chunks: Vec<_> = std::iter::from_fn(|| {
-        let taken = sim.kernel.pools.chunks.take(token)?.0;
-        taker.count(Counted::Chunks, u32::MAX).then_some(taken)
-    })
-    .collect();
+    let taken = Taken::all(&mut sim, root, thing);
     for (what, arguments) in &creations {
         for _ in 0..3 {
             sim.step(root, *what, arguments);
@@ -308,9 +331,33 @@ fn nothing_is_made_that_has_no_place() {
             assert!(!sim.kernel.work.is_busy(), "{what:?} was undone");
         }
     }
-    for chunk in chunks {
-        sim.kernel.pools.chunks.give(&sim.cpu(0).token, chunk);
-        taker.uncount(Counted::Chunks);
-    }
+    taken.give_back(&sim);
     sim.tear_down();
+}
+
+/// A piece of handle table that is on its way back is waited for, with the call that is served still in hand.
+#[test]
+fn parking_waits_for_a_piece_of_table() {
+    let mut pair = Pair::new(2);
+    let ending = pair.sim.program(20);
+    let root = pair.sim.root;
+    let thing = pair.sim.make(root, Syscall::notification_create, &[]);
+    pair.sim.give(ending, thing, Rights::SIGNAL);
+    let thing = pair.sim.give(pair.serves, thing, Rights::DUPLICATE);
+    pair.serving();
+    let server = pair.server;
+    let taken = Taken::all(&mut pair.sim, server, thing);
+    let park = pair.sim.step(server, Syscall::reply_park, &[]);
+    assert_eq!(park.error(), Error::OutOfMemory);
+    let kill = [raw(ending.handle), 0];
+    pair.sim.step(root, Syscall::process_kill, &kill).results();
+    assert!(pair.sim.kernel.work.is_busy());
+    let parked = pair.sim.make(server, Syscall::reply_park, &[]);
+    taken.give_back(&pair.sim);
+    let take = [raw(parked)];
+    let take = pair.sim.issue(server, Syscall::reply_take, &take);
+    take.results();
+    pair.reply(2).results();
+    assert_eq!(pair.sim.outcome(pair.client).results()[1], tag(2));
+    pair.end();
 }

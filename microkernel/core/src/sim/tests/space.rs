@@ -6,21 +6,21 @@ use crate::sim::run::Entry;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Where most is mapped: 40 pages from here need two tables of pages.
-const AT: u64 = 0x1e_8000;
-const READ: u64 = Rights::READ.bits() as u64;
-const WRITE: u64 = Rights::READ.bits() as u64 | Rights::WRITE.bits() as u64;
+pub(super) const AT: u64 = 0x1e_8000;
+pub(super) const READ: u64 = Rights::READ.bits() as u64;
+pub(super) const WRITE: u64 = Rights::READ.bits() as u64 | Rights::WRITE.bits() as u64;
 const EXECUTE: u64 = Rights::EXECUTE.bits() as u64;
 
 /// A program with a thread, and a memory object.
-struct Maps {
-    sim: Sim,
-    program: Program,
-    user: User,
-    memory: Handle,
+pub(super) struct Maps {
+    pub(super) sim: Sim,
+    pub(super) program: Program,
+    pub(super) user: User,
+    pub(super) memory: Handle,
 }
 
 impl Maps {
-    fn new(cpus: usize, quota: u64, pages: u64) -> Self {
+    pub(super) fn new(cpus: usize, quota: u64, pages: u64) -> Self {
         let mut sim = Sim::new(cpus);
         let (program, user) = sim.alone(quota);
         let memory = sim.make(user, Syscall::memory_create, &[0, pages, 0]);
@@ -31,11 +31,11 @@ impl Maps {
             memory,
         }
     }
-    fn map(&mut self, address: u64, first: u64, pages: u64, rights: u64) -> Outcome {
+    pub(super) fn map(&mut self, address: u64, first: u64, pages: u64, rights: u64) -> Outcome {
         let map = [0, raw(self.memory), address, first, pages, rights];
         self.sim.issue(self.user, Syscall::map, &map)
     }
-    fn unmap(&mut self, address: u64, pages: u64) -> Outcome {
+    pub(super) fn unmap(&mut self, address: u64, pages: u64) -> Outcome {
         self.sim
             .issue(self.user, Syscall::unmap, &[0, address, pages])
     }
@@ -47,7 +47,7 @@ impl Maps {
             .load(Relaxed)
     }
     /// What the thread's own instruction finds there.
-    fn touch(&mut self, address: u64, write: bool) -> Option<u64> {
+    pub(super) fn touch(&mut self, address: u64, write: bool) -> Option<u64> {
         let cpu = self.sim.schedule(self.user);
         let id = self.sim.cpu(cpu).token.id();
         let at = self.sim.machine.touch(id, address, write)?;
@@ -249,29 +249,6 @@ fn protecting_reaches_all_pages_on_all_cpus() {
     maps.sim.tear_down();
 }
 
-/// A mapping that is given up half-way can be taken away by another thread.
-#[test]
-fn a_mapping_in_the_making_can_be_unmapped() {
-    let mut maps = Maps::new(3, 120, 70);
-    let other = maps.sim.started(maps.program);
-    maps.sim.schedule(maps.user);
-    let map = [0, raw(maps.memory), AT, 0, 70, READ];
-    maps.sim.step(maps.user, Syscall::map, &map);
-    assert!(maps.sim.restarts(maps.user));
-    maps.sim
-        .issue(other, Syscall::unmap, &[0, AT, 70])
-        .results();
-    maps.sim.issue(other, Syscall::unmap, &[0, AT, 70]).error();
-    // Who was at it begins anew, and succeeds.
-    while maps.sim.restarts(maps.user) {
-        maps.sim.again(maps.user);
-        maps.sim.settle();
-    }
-    maps.sim.outcome(maps.user).results();
-    maps.unmap(AT, 70).results();
-    maps.sim.tear_down();
-}
-
 #[test]
 fn an_object_lives_while_it_is_mapped_and_its_pages_come_back() {
     let mut maps = Maps::new(2, 120, 10);
@@ -432,125 +409,4 @@ fn devices_are_never_ram_and_never_executed() {
     assert_eq!(refused.error(), Error::BadArgument, "no buffer in a device");
     maps.sim.issue(root, Syscall::unmap, &[0, AT, 2]).results();
     maps.sim.tear_down();
-}
-
-/// What the first program is charged.
-fn charged(sim: &Sim) -> u64 {
-    sim.kernel
-        .process_of(sim.thread(sim.root))
-        .pages
-        .load(Relaxed)
-}
-
-/// Free frames, and frames that wait for a grace period.
-fn frames(sim: &Sim) -> (u64, u64) {
-    let usage = sim.kernel.frames.usage(&sim.cpu(0).token);
-    (usage.free.into(), usage.waiting.into())
-}
-
-/// Frees a memory object of the first program: its frames are paid for no longer, and wait.
-fn free(sim: &mut Sim, memory: Handle) {
-    let (root, before) = (sim.root, charged(sim));
-    let info = sim.issue(root, Syscall::memory_info, &[raw(memory)]);
-    let pages = info.results()[0];
-    sim.close(root, memory);
-    while charged(sim) > before - pages {
-        sim.issue(root, Syscall::null, &[]).results();
-    }
-    assert!(frames(sim).1 >= pages, "they are not free yet");
-}
-
-/// A search for frames in a row does not give up while the row is only on its way back.
-#[test]
-fn a_run_on_its_way_back_is_waited_for() {
-    for cpus in [1, 2, 4] {
-        let mut sim = Sim::new(cpus);
-        let root = sim.root;
-        for _ in 0..3 {
-            let run = sim.make(root, Syscall::memory_create, &[0, 400, 1]);
-            free(&mut sim, run);
-        }
-        // One that will never come is not: whatever is free, it is not in a row.
-        while frames(&sim).1 > 0 {
-            sim.ticks(1);
-        }
-        let rows = [200, 10, 200].map(|pages| {
-            let row = [0, pages, 1];
-            sim.make(root, Syscall::memory_create, &row)
-        });
-        free(&mut sim, rows[0]);
-        free(&mut sim, rows[2]);
-        assert!(frames(&sim).0 + frames(&sim).1 > 450);
-        let none = sim.issue(root, Syscall::memory_create, &[0, 450, 1]);
-        assert_eq!(none.error(), Error::OutOfMemory);
-        sim.tear_down();
-    }
-}
-
-/// Nor does what needs more than one frame for one thing: a page and a node of the list it is in, a process and its tables.
-#[test]
-fn all_frames_that_are_needed_are_waited_for() {
-    for what in [Syscall::memory_create, Syscall::process_create] {
-        let mut sim = Sim::new(2);
-        let root = sim.root;
-        let ended = sim.make(root, Syscall::notification_create, &[]);
-        let few = sim.make(root, Syscall::memory_create, &[0, 20, 0]);
-        // With its nodes it leaves one frame.
-        let pages = frames(&sim).0 - 4;
-        sim.make(root, Syscall::memory_create, &[0, pages, 0]);
-        free(&mut sim, few);
-        assert_eq!(frames(&sim).0, 1);
-        let arguments = match what {
-            Syscall::memory_create => vec![0, 1, 0],
-            _ => vec![raw(sim.system), 8, 0, raw(ended), 1],
-        };
-        sim.make(root, what, &arguments);
-        sim.tear_down();
-    }
-}
-
-/// A program has its quota, and its places in the pools, again as soon as it has let go of what took them.
-#[test]
-fn what_is_being_freed_is_not_used_up() {
-    let mut maps = Maps::new(2, 100, 1);
-    for contiguous in [0, 1, 0, 1] {
-        let create = [0, 70, contiguous];
-        let memory = maps.sim.make(maps.user, Syscall::memory_create, &create);
-        maps.sim.close(maps.user, memory);
-    }
-    // One thread gives the last place up while another is at it.
-    let other = maps.sim.started(maps.program);
-    let create = |maps: &mut Maps| maps.sim.issue(maps.user, Syscall::endpoint_create, &[]);
-    let mut last = Handle::NONE;
-    let full = loop {
-        match create(&mut maps) {
-            Outcome::Returned(Ok([made, ..])) => last = handle(made),
-            full => break full,
-        }
-    };
-    assert_eq!(full.error(), Error::LimitReached);
-    let (here, there) = (maps.sim.schedule(maps.user), maps.sim.schedule(other));
-    maps.sim.prepare(other, Syscall::handle_close, &[raw(last)]);
-    maps.sim.come_in(there, Entry::Syscall);
-    maps.sim.prepare(maps.user, Syscall::endpoint_create, &[]);
-    maps.sim.come_in(here, Entry::Syscall);
-    assert!(maps.sim.restarts(maps.user));
-    maps.sim.leave(there);
-    maps.sim.leave(here);
-    maps.sim.again(maps.user).results();
-    maps.sim.tear_down();
-}
-
-/// Frames that only wait for their grace period are not what a machine has run out of.
-#[test]
-fn frames_on_their_way_back_are_waited_for() {
-    for cpus in [1, 2, 4] {
-        let mut sim = Sim::new(cpus);
-        let root = sim.root;
-        for _ in 0..3 {
-            let memory = sim.make(root, Syscall::memory_create, &[0, 600, 0]);
-            free(&mut sim, memory);
-        }
-        sim.tear_down();
-    }
 }

@@ -8,7 +8,7 @@ use sysroot::{OwnedHandle, syscall, time};
 use super::{BADGE, WORDS, call_to, client, copy, endpoint, minted, receive_from, server};
 use crate::cases::{SOON, await_state, first_thread, joined, on, status};
 use crate::suite::Suite;
-use crate::world::{PRIORITY, made, raw};
+use crate::world::{NEVER_ISSUED, PRIORITY, made, raw};
 
 pub fn run(suite: &mut Suite, cpu: u64) {
     calls(suite, cpu);
@@ -98,7 +98,7 @@ fn serves(suite: &mut Suite, cpu: u64) {
     );
     let second = client(&badge, cpu, tag, NEVER);
     // The call is still served afterwards: its answer is checked below.
-    let nothing = raw(Handle::new(900, 1));
+    let nothing = raw(NEVER_ISSUED);
     for (what, arguments) in [
         (Syscall::receive, [nothing, NEVER, 0, 0, 0, 0]),
         (Syscall::reply_receive, [nothing, 0, NEVER, 7, 8, 9]),

@@ -11,7 +11,7 @@ use crate::buffer;
 use crate::cases::{joined, on, status};
 use crate::suite::Suite;
 use crate::systematic::Filling;
-use crate::world::{made, raw};
+use crate::world::{NEVER_ISSUED, made, raw};
 
 pub fn run(suite: &mut Suite, cpu: u64) {
     handles_go(suite, cpu);
@@ -124,7 +124,7 @@ fn handles_stay(suite: &mut Suite, cpu: u64) {
     let server = server(&end, cpu, |_, _| ());
     let tag = Tag::new(0, 0, 2);
     for (name, second, flags, error) in [
-        ("nothing", Handle::new(900, 1), SLOT_MOVE, Error::BadHandle),
+        ("nothing", NEVER_ISSUED, SLOT_MOVE, Error::BadHandle),
         ("0", Handle::NONE, SLOT_MOVE, Error::BadHandle),
         (
             "the first one again",

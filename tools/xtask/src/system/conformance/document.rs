@@ -1,13 +1,10 @@
 //! Reads the calls of `docs/abi.md`.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, ensure};
 
 use super::errors;
-
-/// Begins a row's reason why no test sees an error.
-const NOT_PROVOKED: &str = "*Not provoked: ";
 
 /// A call as the document has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,8 +17,8 @@ pub struct Call {
     pub arguments: Vec<String>,
     /// Names of its results.
     pub results: Vec<String>,
-    /// Its errors, and whether the suite must see them.
-    pub errors: BTreeMap<String, bool>,
+    /// Its errors.
+    pub errors: BTreeSet<String>,
 }
 
 /// The names of a heading's arguments, and those of its results.
@@ -127,9 +124,7 @@ fn row(call: &mut Call, table: Table, line: &str) -> Result<()> {
             let known = errors();
             for error in first.split(", ") {
                 ensure!(known.contains(error), "no such error: {error}");
-                let provoked = !text.contains(NOT_PROVOKED);
-                // Named twice, it must be seen if one of the rows says so.
-                *call.errors.entry(error.to_owned()).or_insert(false) |= provoked;
+                call.errors.insert(error.to_owned());
             }
         }
         Table::None => anyhow::bail!("a table without a heading"),
@@ -144,7 +139,7 @@ mod tests {
     const TEXT: &str = "\n## Calls\n\n### 3 `a(b, c) -> (d)`\n\nText.\n
 | argument | |\n|---|---|\n| `b` | x |\n| `c` | y |\n
 | result | |\n|---|---|\n| `d` | z |\n
-| error | when |\n|---|---|\n| Busy, TimedOut | u |\n| Busy | v. *Not provoked: w* |\n| NotFound | *Not provoked: t* |\n";
+| error | when |\n|---|---|\n| Busy, TimedOut | u |\n| Busy | v |\n";
 
     #[test]
     fn a_call_is_read() {
@@ -156,14 +151,9 @@ mod tests {
             (&call.arguments[..], &call.results[..]),
             (&["b".into(), "c".into()][..], &["d".into()][..])
         );
-        let errors: Vec<_> = call
-            .errors
-            .iter()
-            .map(|(name, seen)| (name.as_str(), *seen))
-            .collect();
         assert_eq!(
-            errors,
-            [("Busy", true), ("NotFound", false), ("TimedOut", true)]
+            call.errors,
+            BTreeSet::from(["Busy".into(), "TimedOut".into()])
         );
     }
 
