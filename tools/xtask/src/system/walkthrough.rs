@@ -1,18 +1,19 @@
 //! The walkthroughs of `docs/write-a-program.md` and `docs/write-a-server.md`, command by command, in a copy of the tree.
 //!
 //! A block of a page is a session. Lines that begin with `$` are typed to the host and those that begin with `>` to the guest; what
-//! follows a command is what it prints, any number standing for any other. Of a profile, the functions named must be in the report:
-//! their order and shares are not the page's to promise. What is made is checked as all code is, by clippy and by its own tests.
+//! follows a command is what it prints, but for the numbers that differ from one run to the next, which `page` names. Of a profile,
+//! the functions named must be in the report: their order and shares are not the page's to promise. What is made is checked as all
+//! code is, by clippy and by its own tests.
 
 mod page;
 mod tree;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::build::{self, Image};
 use crate::cli::BootOptions;
 use crate::new::{self, Kind};
-use crate::test::{Case, Context, Verdict, succeed};
+use crate::test::{Case, Context, Verdict, output, succeed};
 use crate::workspace::Workspace;
 
 use super::session::Session;
@@ -48,9 +49,7 @@ fn walk(context: &Context<'_>) -> Verdict {
     for page in &pages {
         for command in page.commands() {
             if let Some(arguments) = command.typed.strip_prefix("$ cargo test ") {
-                let mut cargo = workspace.cargo("test");
-                succeed(cargo.arg("--quiet").args(arguments.split(' ')))
-                    .with_context(|| command.typed.clone())?;
+                test(&workspace, arguments, command).with_context(|| command.typed.clone())?;
             }
         }
         page.sessions()
@@ -74,6 +73,13 @@ fn make(workspace: &Workspace, arguments: &str) -> Result<String> {
         Some((name, "--server")) => new::make(&workspace.root, name, Kind::Server),
         Some(_) => bail!("`new {arguments}` is not a command"),
     }
+}
+
+/// Runs tests, at least one of which the page must show.
+fn test(workspace: &Workspace, arguments: &str, command: &Command) -> Verdict {
+    ensure!(!command.printed.is_empty(), "the page shows no test");
+    let printed = output(workspace.cargo("test").args(arguments.split(' ')))?;
+    command.check(&printed)
 }
 
 /// Types a session to a machine.

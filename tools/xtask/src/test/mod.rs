@@ -215,13 +215,21 @@ pub fn print_failures(
 /// # Errors
 /// Everything it printed, if it does not.
 pub fn succeed(command: &mut Command) -> Verdict {
+    output(command).map(drop)
+}
+
+/// What a command writes to its standard output. It has to succeed.
+///
+/// # Errors
+/// Everything it printed, if it does not.
+pub fn output(command: &mut Command) -> Result<String> {
     let output = command.output()?;
     let (out, err) = (
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr),
     );
     ensure!(output.status.success(), "{out}{err}");
-    Ok(())
+    Ok(out.into_owned())
 }
 
 #[cfg(test)]
