@@ -35,11 +35,6 @@ impl Connection {
         self.timeout = Some(nanoseconds);
         self
     }
-
-    /// Gives each call from now on at most so many nanoseconds, or all the time.
-    pub const fn set_timeout(&mut self, nanoseconds: Option<u64>) {
-        self.timeout = nanoseconds;
-    }
 }
 
 impl Transport for Connection {

@@ -25,13 +25,13 @@ fn room() -> &'static Mutex<Ranges> {
 ///
 /// # Errors
 /// `LimitReached` if there is no such gap.
-pub(crate) fn reserve(pages: u64) -> Result<u64, Error> {
+fn reserve(pages: u64) -> Result<u64, Error> {
     let bytes = pages.checked_mul(PAGE_SIZE).ok_or(Error::BadArgument)?;
     room().lock().take(bytes).ok_or(Error::LimitReached)
 }
 
 /// Gives reserved addresses back, at which nothing is mapped any more.
-pub(crate) fn release(address: u64) {
+fn release(address: u64) {
     room().lock().give_back(address);
 }
 
@@ -41,6 +41,8 @@ pub(crate) fn release(address: u64) {
 /// atomics, and no plain reference is given.
 #[derive(Debug)]
 pub struct Mapping {
+    /// Where the reserved addresses begin; what is below `address` stays unmapped.
+    reserved: u64,
     address: u64,
     pages: u64,
     writable: bool,
@@ -52,22 +54,44 @@ impl Mapping {
     /// # Errors
     /// See the call `map`.
     pub fn new(memory: Handle, first: u64, pages: u64, writable: bool) -> Result<Self, Error> {
-        let address = reserve(pages)?;
         let rights = if writable {
             Rights::READ | Rights::WRITE
         } else {
             Rights::READ
         };
+        Self::above(0, memory, first, pages, rights)
+    }
+
+    /// Zeroed pages for a stack: below them is a page that stays unmapped, so that a stack which is used up faults.
+    ///
+    /// # Errors
+    /// See the calls `memory_create` and `map`.
+    pub(crate) fn stack(pages: u64) -> Result<Self, Error> {
+        let memory = OwnedHandle::new(syscall::memory_create(Handle::NONE, pages, 0)?);
+        Self::above(1, memory.raw(), 0, pages, Rights::READ | Rights::WRITE)
+    }
+
+    /// Maps pages above `gap` pages that are kept unmapped.
+    fn above(
+        gap: u64,
+        memory: Handle,
+        first: u64,
+        pages: u64,
+        rights: Rights,
+    ) -> Result<Self, Error> {
+        let reserved = reserve(pages.checked_add(gap).ok_or(Error::BadArgument)?)?;
+        let address = reserved + gap * PAGE_SIZE;
         // SAFETY: the range was reserved, so no code of this program relies on what is there.
         let mapped = unsafe { syscall::map(Handle::NONE, memory, address, first, pages, rights) };
         if let Err(error) = mapped {
-            release(address);
+            release(reserved);
             return Err(error);
         }
         Ok(Self {
+            reserved,
             address,
             pages,
-            writable,
+            writable: rights.contains(Rights::WRITE),
         })
     }
 
@@ -88,6 +112,16 @@ impl Mapping {
         let memory = OwnedHandle::new(syscall::memory_create(Handle::NONE, pages, 0)?);
         let mapping = Self::new(memory.raw(), 0, pages, true)?;
         Ok((memory, mapping))
+    }
+
+    /// Where it begins.
+    pub(crate) const fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// Where it ends.
+    pub(crate) const fn end(&self) -> u64 {
+        self.address + self.pages * PAGE_SIZE
     }
 
     /// Bytes mapped.
@@ -141,11 +175,11 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: borrows of the memory ended with `self`.
+        // SAFETY: borrows of the memory ended with `self`, and a thread whose stack or buffer this is has left it (`thread`).
         let unmapped = unsafe { syscall::unmap(Handle::NONE, self.address, self.pages) };
         // Addresses that the kernel would not unmap are not used again.
         if unmapped.is_ok() {
-            release(self.address);
+            release(self.reserved);
         }
     }
 }

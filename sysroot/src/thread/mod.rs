@@ -1,6 +1,6 @@
 //! Threads. The shape is that of `std::thread`, but starting one can fail, and a panic in one ends the whole program.
 //!
-//! A thread has a stack with an unmapped page below it, and an IPC buffer above it ([`native`]). Joining blocks until the
+//! A thread has a stack with an unmapped page below it, and an IPC buffer ([`native`]). Joining blocks until the
 //! thread has left its stack for good; then stack and buffer are unmapped. Those of a thread that is never joined go when
 //! the next thread is started after its end.
 
@@ -99,10 +99,10 @@ struct Running<T> {
 }
 
 impl<T> Running<T> {
-    fn thread(&self) -> Handle {
+    fn handle(&self) -> Handle {
         self.native
             .as_ref()
-            .map_or(Handle::NONE, NativeThread::thread)
+            .map_or(Handle::NONE, NativeThread::handle)
     }
 
     fn is_finished(&self) -> bool {
@@ -132,8 +132,8 @@ pub struct JoinHandle<T>(Running<T>);
 impl<T> JoinHandle<T> {
     /// The thread, to set its priority or look at its state.
     #[must_use]
-    pub fn thread(&self) -> Handle {
-        self.0.thread()
+    pub fn handle(&self) -> Handle {
+        self.0.handle()
     }
 
     /// Whether `join` would not wait.

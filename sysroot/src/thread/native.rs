@@ -1,4 +1,4 @@
-//! A thread as the kernel has it, and what it runs on: one range of addresses with guard page, stack and IPC buffer.
+//! A thread as the kernel has it, and what it runs on: a stack above a guard page, and an IPC buffer.
 //!
 //! In the buffer's page, behind the handle slots, are the thread's control block (`ipc::abi::startup`), the handle that it waits
 //! with (`park`), and the *exit word*: 0 while it runs, then the one who waits for its end, and [`LEFT`] as the thread's last
@@ -14,11 +14,11 @@ use ipc::abi::info::ThreadState;
 use ipc::abi::layout::PAGE_SIZE;
 use ipc::abi::message::{HANDLES_MAX, HANDLES_OFFSET};
 use ipc::abi::startup::{CONTROL_OFFSET, ControlBlock};
-use ipc::abi::{Error, Handle, Rights};
+use ipc::abi::{Error, Handle};
 
 use super::start;
 use crate::park::{self, PARKER_OFFSET, Reason, Waiter};
-use crate::{Mutex, OwnedHandle, mapping, syscall};
+use crate::{Mapping, Mutex, OwnedHandle, syscall};
 
 /// Offset of the exit word in the page of the IPC buffer.
 pub const EXIT_OFFSET: u64 = PARKER_OFFSET - 8;
@@ -39,9 +39,8 @@ pub struct NativeThread {
     thread: OwnedHandle,
     /// The notification by which it is woken.
     _parker: OwnedHandle,
-    _stack: Area,
-    buffer: Area,
-    _place: Place,
+    _stack: Mapping,
+    buffer: Mapping,
 }
 
 impl NativeThread {
@@ -56,35 +55,33 @@ impl NativeThread {
         free_detached();
         park::prepare()?;
         let stack_pages = (stack_bytes as u64).div_ceil(PAGE_SIZE).max(1);
-        let place = Place::reserve(stack_pages + 2)?;
-        let stack = Area::map(place.0 + PAGE_SIZE, stack_pages)?;
-        let buffer = Area::map(stack.end(), 1)?;
+        let stack = Mapping::stack(stack_pages)?;
+        let (memory, buffer) = Mapping::create(1)?;
         let parker = OwnedHandle::new(syscall::notification_create()?);
-        let control = ControlBlock::new(buffer.address);
+        let control = ControlBlock::new(buffer.address());
         // SAFETY: the page was just mapped for writing, the offset is inside it and aligned, and no thread uses it yet.
-        unsafe { ((buffer.address + CONTROL_OFFSET) as *mut ControlBlock).write(control) };
+        unsafe { ((buffer.address() + CONTROL_OFFSET) as *mut ControlBlock).write(control) };
         // SAFETY: as above.
-        unsafe { ((buffer.address + PARKER_OFFSET) as *mut u32).write(parker.raw().raw()) };
+        unsafe { ((buffer.address() + PARKER_OFFSET) as *mut u32).write(parker.raw().raw()) };
         // SAFETY: the caller vouches for it.
-        let thread = unsafe { start::start(stack.end(), &control, buffer.memory.raw(), body) }?;
+        let thread = unsafe { start::start(stack.end(), &control, memory.raw(), body) }?;
         Ok(Self {
             thread,
             _parker: parker,
             _stack: stack,
             buffer,
-            _place: place,
         })
     }
 
     /// The thread.
-    pub const fn thread(&self) -> Handle {
+    pub const fn handle(&self) -> Handle {
         self.thread.raw()
     }
 
     fn exit(&self) -> &AtomicU32 {
         // SAFETY: the word is inside the page, aligned, zero at first, and mapped while `self` lives; the thread touches it
         // by one atomic instruction.
-        unsafe { &*((self.buffer.address + EXIT_OFFSET) as *const AtomicU32) }
+        unsafe { &*((self.buffer.address() + EXIT_OFFSET) as *const AtomicU32) }
     }
 
     /// Whether the thread has left its stack.
@@ -122,53 +119,4 @@ fn free_detached() {
         left.extend(detached.extract_if(.., |native| native.was_left()));
     }
     drop(left);
-}
-
-/// Addresses that are reserved; released when dropped.
-#[derive(Debug)]
-struct Place(u64);
-
-impl Place {
-    fn reserve(pages: u64) -> Result<Self, Error> {
-        mapping::reserve(pages).map(Self)
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        mapping::release(self.0);
-    }
-}
-
-/// Fresh memory at a fixed place; unmapped when dropped.
-#[derive(Debug)]
-struct Area {
-    memory: OwnedHandle,
-    address: u64,
-    pages: u64,
-}
-
-impl Area {
-    fn map(address: u64, pages: u64) -> Result<Self, Error> {
-        let memory = OwnedHandle::new(syscall::memory_create(Handle::NONE, pages, 0)?);
-        let rights = Rights::READ | Rights::WRITE;
-        // SAFETY: the caller reserved the addresses, so no code relies on what is there.
-        unsafe { syscall::map(Handle::NONE, memory.raw(), address, 0, pages, rights) }?;
-        Ok(Self {
-            memory,
-            address,
-            pages,
-        })
-    }
-
-    const fn end(&self) -> u64 {
-        self.address + self.pages * PAGE_SIZE
-    }
-}
-
-impl Drop for Area {
-    fn drop(&mut self) {
-        // SAFETY: no thread uses this memory: either none was started on it, or it has left.
-        let _ = unsafe { syscall::unmap(Handle::NONE, self.address, self.pages) };
-    }
 }

@@ -110,8 +110,8 @@ pub struct ScopedJoinHandle<'scope, T> {
 impl<T> ScopedJoinHandle<'_, T> {
     /// The thread, to set its priority or look at its state.
     #[must_use]
-    pub fn thread(&self) -> Handle {
-        self.running.thread()
+    pub fn handle(&self) -> Handle {
+        self.running.handle()
     }
 
     /// Whether `join` would not wait.

@@ -132,7 +132,7 @@ pub fn channel() {
         assert_eq!(next, [ROUNDS; 3]);
     }
     let (sender, receiver) = mpsc::channel();
-    let consumer = thread::spawn(move || receiver.iter().take(ROUNDS).sum::<usize>()).unwrap();
+    let consumer = thread::spawn(move || receiver.into_iter().take(ROUNDS).sum::<usize>()).unwrap();
     let mut number = 0;
     // Until the receiver is gone.
     while sender.send(number).is_ok() {

@@ -119,7 +119,7 @@ pub fn limit() {
 pub fn sleep() {
     let sleeper = thread::spawn(|| thread::sleep(Duration::MAX)).unwrap();
     let deadline = time::after(60_000 * time::MILLISECOND);
-    let state = || syscall::thread_info(sleeper.thread()).unwrap().1;
+    let state = || syscall::thread_info(sleeper.handle()).unwrap().1;
     while state() != ThreadState::Sleeping as u64 {
         assert!(time::now() < deadline, "it does not block");
         thread::yield_now();

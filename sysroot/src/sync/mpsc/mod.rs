@@ -176,3 +176,24 @@ impl<'a, T> IntoIterator for &'a Receiver<T> {
         self.iter()
     }
 }
+
+/// See [`Receiver::iter`]; this one has the receiver.
+#[derive(Debug)]
+pub struct IntoIter<T>(Receiver<T>);
+
+impl<T> Iterator for IntoIter<T> {
+    type Item = T;
+
+    fn next(&mut self) -> Option<T> {
+        self.0.recv().ok()
+    }
+}
+
+impl<T> IntoIterator for Receiver<T> {
+    type Item = T;
+    type IntoIter = IntoIter<T>;
+
+    fn into_iter(self) -> IntoIter<T> {
+        IntoIter(self)
+    }
+}

@@ -203,7 +203,7 @@ fn faults(suite: &mut Suite) {
 /// A thread that ends leaves its process running.
 fn thread_ends(suite: &mut Suite) {
     let thread = made("a thread", thread::spawn(syscall::thread_exit));
-    await_state(thread.thread(), ThreadState::Dead);
+    await_state(thread.handle(), ThreadState::Dead);
     suite.holds(Syscall::thread_exit, "one of two threads", true);
     // It has not returned from its body, so it cannot be joined: its stack stays.
     core::mem::forget(thread);

@@ -75,7 +75,7 @@ fn is_woken(suite: &mut Suite, cpu: u64) {
     };
     let waiters = [waiter(), waiter()];
     for waiter in &waiters {
-        await_state(waiter.thread(), ThreadState::Waiting);
+        await_state(waiter.handle(), ThreadState::Waiting);
     }
     for set in [6, 9] {
         suite.check(
@@ -99,7 +99,7 @@ fn is_woken(suite: &mut Suite, cpu: u64) {
             made("a priority", lowered);
             syscall::wait(theirs.raw(), NEVER)
         });
-        await_state(waiter.thread(), ThreadState::Waiting);
+        await_state(waiter.handle(), ThreadState::Waiting);
         waiter
     };
     let waiters = [waiter(PRIORITY - 1), waiter(PRIORITY)];

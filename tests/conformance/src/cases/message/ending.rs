@@ -223,7 +223,7 @@ fn servers(suite: &mut Suite) {
     let server = || {
         let theirs = copy(&end, Rights::RECEIVE);
         let server = on(0, move || status(message::receive(theirs.raw(), NEVER)));
-        await_state(server.thread(), ThreadState::Receiving);
+        await_state(server.handle(), ThreadState::Receiving);
         server
     };
     let servers = [(); 8].map(|()| server());

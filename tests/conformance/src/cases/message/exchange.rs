@@ -241,7 +241,7 @@ fn in_order(suite: &mut Suite, cpu: u64) {
                 NEVER,
             ))
         });
-        await_state(caller.thread(), ThreadState::Calling);
+        await_state(caller.handle(), ThreadState::Calling);
         caller
     };
     let callers = [caller(PRIORITY - 1, 1), caller(PRIORITY, 2)];

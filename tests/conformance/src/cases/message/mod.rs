@@ -64,7 +64,7 @@ fn server<T: Send + 'static>(
         let received = made("a call", message::receive(theirs.raw(), NEVER));
         body(received, theirs.raw())
     });
-    await_state(server.thread(), ThreadState::Receiving);
+    await_state(server.handle(), ThreadState::Receiving);
     server
 }
 
@@ -85,6 +85,6 @@ fn client(
 ) -> JoinHandle<Result<Received, Error>> {
     let endpoint = endpoint.raw();
     let client = on(cpu, move || message::call(endpoint, tag, WORDS, deadline));
-    await_state(client.thread(), ThreadState::Calling);
+    await_state(client.handle(), ThreadState::Calling);
     client
 }
