@@ -1,28 +1,21 @@
 //! `crash KIND`: does what a program must not do, to see that it harms itself only.
 //!
 //! Each kind is said in instructions, so that no compiler can find it undefined and do something else.
-#![cfg_attr(target_os = "none", no_std, no_main)]
+#![no_std]
+#![no_main]
 
-#[cfg(target_os = "none")]
-use {
-    core::arch::asm,
-    core::hint::black_box,
-    sysroot::{ExitCode, println},
-};
+use core::arch::asm;
+use core::hint::black_box;
 
-#[cfg(target_os = "none")]
+use sysroot::{ExitCode, println};
+
 sysroot::entry!(main);
 
-#[cfg(not(target_os = "none"))]
-fn main() {}
-
 /// Every kind, and what it does.
-#[cfg(target_os = "none")]
 const KINDS: [&str; 10] = [
     "null", "wild", "stack", "ud2", "divide", "hlt", "port", "sse", "exec", "panic",
 ];
 
-#[cfg(target_os = "none")]
 fn main() -> Result<(), ExitCode> {
     let kind = programs::parse(1, |arguments| arguments.choice(0, "KIND", &KINDS))?;
     crash(KINDS[kind]);
@@ -31,7 +24,6 @@ fn main() -> Result<(), ExitCode> {
 }
 
 /// One instruction that must fault, and why it does.
-#[cfg(target_os = "none")]
 macro_rules! fault {
     ($($instruction:literal),+) => {
         // SAFETY: the last instruction faults and so ends the process; where the system is broken and it does not, it
@@ -42,7 +34,6 @@ macro_rules! fault {
     };
 }
 
-#[cfg(target_os = "none")]
 #[inline(never)]
 fn crash(kind: &str) {
     match kind {
@@ -63,7 +54,6 @@ fn crash(kind: &str) {
 }
 
 /// Calls itself until the stack is used up.
-#[cfg(target_os = "none")]
 #[inline(never)]
 #[expect(unconditional_recursion, reason = "the stack is to overflow")]
 fn descend(depth: u64) -> u64 {

@@ -2,18 +2,16 @@
 //!
 //! The loops are the same instructions in functions of their own; only an immediate operand differs, so that they are not
 //! merged into one. A round runs each in proportion, and is short against the distance of samples.
-#![cfg_attr(target_os = "none", no_std, no_main)]
+#![no_std]
+#![no_main]
 
-#[cfg(target_os = "none")]
-use {core::hint::black_box, programs::shares, sysroot::ExitCode};
+use core::hint::black_box;
 
-#[cfg(target_os = "none")]
+use programs::shares;
+use sysroot::ExitCode;
+
 sysroot::entry!(main);
 
-#[cfg(not(target_os = "none"))]
-fn main() {}
-
-#[cfg(target_os = "none")]
 fn main() -> Result<(), ExitCode> {
     let (round, deadline) = programs::parse_timed(shares::SHARES_MAX, shares::round)?;
     while !deadline.has_passed() {
@@ -27,11 +25,9 @@ fn main() -> Result<(), ExitCode> {
 /// One function for each share.
 macro_rules! shares {
     ($($name:ident $seed:literal,)*) => {
-        #[cfg(target_os = "none")]
         const SHARES: [fn(u64) -> u64; shares::SHARES_MAX] = [$($name),*];
 
         $(
-            #[cfg(target_os = "none")]
             #[inline(never)]
             fn $name(iterations: u64) -> u64 {
                 let mut value = black_box($seed);

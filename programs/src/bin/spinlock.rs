@@ -2,40 +2,30 @@
 //!
 //! The lock is held most of the time, so those who wait spend theirs in `acquire`: in its exchange, or in the loop with the
 //! pause that looks whether another exchange is worth it.
-#![cfg_attr(target_os = "none", no_std, no_main)]
+#![no_std]
+#![no_main]
 
-#[cfg(target_os = "none")]
 extern crate alloc;
 
-#[cfg(target_os = "none")]
-use {
-    alloc::vec::Vec,
-    core::hint::black_box,
-    core::ops::RangeInclusive,
-    ipc::abi::Error,
-    programs::Deadline,
-    spin::mutex::{SpinMutex, SpinMutexGuard},
-    sysroot::thread::{self, JoinHandle},
-    sysroot::{ExitCode, println},
-};
+use alloc::vec::Vec;
+use core::hint::black_box;
+use core::ops::RangeInclusive;
 
-#[cfg(target_os = "none")]
+use ipc::abi::Error;
+use programs::Deadline;
+use spin::mutex::{SpinMutex, SpinMutexGuard};
+use sysroot::thread::{self, JoinHandle};
+use sysroot::{ExitCode, println};
+
 sysroot::entry!(main);
 
-#[cfg(not(target_os = "none"))]
-fn main() {}
-
 /// How many there may be.
-#[cfg(target_os = "none")]
 const THREADS: RangeInclusive<u64> = 1..=8;
 /// Turns of the loop under the lock.
-#[cfg(target_os = "none")]
 const TURNS: u64 = 2000;
 
-#[cfg(target_os = "none")]
 static LOCK: SpinMutex<u64> = SpinMutex::new(0);
 
-#[cfg(target_os = "none")]
 fn main() -> Result<(), ExitCode> {
     let (threads, deadline) =
         programs::parse_timed(1, |arguments| arguments.number(0, "THREADS", &THREADS))?;
@@ -52,7 +42,6 @@ fn main() -> Result<(), ExitCode> {
     })
 }
 
-#[cfg(target_os = "none")]
 #[inline(never)]
 fn contend(deadline: Deadline) {
     while !deadline.has_passed() {
@@ -61,14 +50,12 @@ fn contend(deadline: Deadline) {
 }
 
 /// Where those are who do not have the lock.
-#[cfg(target_os = "none")]
 #[inline(never)]
 fn acquire() -> SpinMutexGuard<'static, u64> {
     LOCK.lock()
 }
 
 /// Where the one is who has it.
-#[cfg(target_os = "none")]
 #[inline(never)]
 fn hold(value: &mut u64) {
     for turn in 0..TURNS {

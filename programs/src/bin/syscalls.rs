@@ -1,23 +1,15 @@
 //! `syscalls [-t MS]`: calls the kernel all the time, for different things in turn, each from a function of its own.
-#![cfg_attr(target_os = "none", no_std, no_main)]
+#![no_std]
+#![no_main]
 
-#[cfg(target_os = "none")]
-use {
-    ipc::abi::{Error, Handle, NOW, Rights},
-    sysroot::{ExitCode, OwnedHandle, println, syscall},
-};
+use ipc::abi::{Error, Handle, NOW, Rights};
+use sysroot::{ExitCode, OwnedHandle, println, syscall};
 
-#[cfg(target_os = "none")]
 sysroot::entry!(main);
 
-#[cfg(not(target_os = "none"))]
-fn main() {}
-
 /// Rounds between two looks at the clock.
-#[cfg(target_os = "none")]
 const ROUNDS: u32 = 64;
 
-#[cfg(target_os = "none")]
 fn main() -> Result<(), ExitCode> {
     let ((), deadline) = programs::parse_timed(0, |_| Ok(()))?;
     let mix = || {
@@ -38,14 +30,12 @@ fn main() -> Result<(), ExitCode> {
 }
 
 /// Into the kernel and out of it.
-#[cfg(target_os = "none")]
 #[inline(never)]
 fn null() -> Result<(), Error> {
     syscall::null()
 }
 
 /// A bit that is set, and taken.
-#[cfg(target_os = "none")]
 #[inline(never)]
 fn signal_and_wait(notification: Handle) -> Result<(), Error> {
     syscall::signal(notification, 1)?;
@@ -54,7 +44,6 @@ fn signal_and_wait(notification: Handle) -> Result<(), Error> {
 }
 
 /// A handle that comes and goes.
-#[cfg(target_os = "none")]
 #[inline(never)]
 fn duplicate_and_close(notification: Handle) -> Result<(), Error> {
     let copy = syscall::handle_duplicate(notification, Rights::SIGNAL)?;

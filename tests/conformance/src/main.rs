@@ -1,39 +1,23 @@
 //! `conformance`: calls every system call with every kind of good and bad argument, and compares each answer with what
 //! `docs/abi.md` says. Prints a table of calls and cases; the exit code is 0 if all passed.
-#![cfg_attr(target_os = "none", no_std, no_main)]
+#![no_std]
+#![no_main]
 
-#[cfg(target_os = "none")]
 mod buffer;
-#[cfg(target_os = "none")]
 mod cases;
-#[cfg(target_os = "none")]
 mod raw;
-#[cfg(target_os = "none")]
 mod spec;
-#[cfg(target_os = "none")]
 mod specs;
-#[cfg(target_os = "none")]
 mod suite;
-#[cfg(target_os = "none")]
 mod systematic;
-#[cfg(target_os = "none")]
 mod table;
-#[cfg(target_os = "none")]
 mod world;
 
-#[cfg(target_os = "none")]
-use {
-    ipc::abi::{Error, Handle, Syscall},
-    sysroot::{ExitCode, startup, syscall},
-};
+use ipc::abi::{Error, Handle, Syscall};
+use sysroot::{ExitCode, startup, syscall};
 
-#[cfg(target_os = "none")]
 sysroot::entry!(main);
 
-#[cfg(not(target_os = "none"))]
-fn main() {}
-
-#[cfg(target_os = "none")]
 fn main() -> Result<(), ExitCode> {
     // A second instance that a case has started.
     if let Some(how) = startup::args().next() {

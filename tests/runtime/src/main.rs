@@ -1,28 +1,17 @@
 //! `runtime CASE`: does what programs do with threads, locks, channels and the heap, and checks what comes of it. It is in the
 //! test archive alone. A case that fails panics; one that passes says so.
-#![cfg_attr(target_os = "none", no_std, no_main)]
-#![cfg_attr(
-    target_os = "none",
-    expect(clippy::unwrap_used, reason = "a case that fails panics")
-)]
+#![no_std]
+#![no_main]
+#![expect(clippy::unwrap_used, reason = "a case that fails panics")]
 
-#[cfg(target_os = "none")]
 extern crate alloc;
 
-#[cfg(target_os = "none")]
 mod heap;
-#[cfg(target_os = "none")]
 mod sync;
-#[cfg(target_os = "none")]
 mod threads;
 
-#[cfg(target_os = "none")]
 sysroot::entry!(main);
 
-#[cfg(not(target_os = "none"))]
-fn main() {}
-
-#[cfg(target_os = "none")]
 const CASES: [(&str, fn()); 13] = [
     ("mutex", sync::mutex),
     ("priority", sync::priority),
@@ -39,7 +28,6 @@ const CASES: [(&str, fn()); 13] = [
     ("large", heap::large),
 ];
 
-#[cfg(target_os = "none")]
 fn main() -> Result<(), sysroot::ExitCode> {
     let wanted = sysroot::startup::args().next().unwrap_or_default();
     let Some((name, case)) = CASES.iter().find(|(name, _)| *name == wanted) else {

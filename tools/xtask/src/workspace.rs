@@ -80,11 +80,12 @@ impl Workspace {
         cargo
     }
 
-    /// Cargo for the bare target. Builds in a directory of its own, because the compiler may be another one.
+    /// Cargo for the bare target, with the feature that every binary there asks for, so that no other cargo builds one. Builds in a
+    /// directory of its own, because the compiler may be another one.
     #[must_use]
     pub fn bare_cargo(&self, command: &str) -> Command {
         let mut cargo = self.cargo(command);
-        cargo.args(["--release", "--target", BARE_TARGET]);
+        cargo.args(["--release", "--target", BARE_TARGET, "--features", "bare"]);
         cargo.env("CARGO_TARGET_DIR", self.target.join("bare"));
         // These would replace the flags of .cargo/config.toml instead of adding to them.
         cargo

@@ -5,13 +5,13 @@
 use ipc::proto::@name@::{self, @Name@Error, SUM_MAX};
 use ipc::proto::{Call, Responder, Served};
 
-/// What the server remembers.
+/// The server, and what it remembers.
 #[derive(Debug, Default)]
-pub struct @Name@ {
+pub struct Server {
     sum: u64,
 }
 
-impl<P: Responder> @name@::Service<P> for @Name@ {
+impl<P: Responder> @name@::Service<P> for Server {
     fn add(
         &mut self,
         call: Call<'_, P, @name@::Add>,
@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn numbers_are_added_up_to_the_largest_sum() {
-        let server = @Name@ { sum: SUM_MAX - 5 };
+        let server = Server { sum: SUM_MAX - 5 };
         let mut client = @name@::Client::new(Loopback::new(server, @name@::dispatch));
         assert_eq!(client.add(&3), Ok(SUM_MAX - 2));
         assert_eq!(client.add(&3), Err(CallError::Service(@Name@Error::Full)));

@@ -121,12 +121,12 @@ fn add_module(text: &str, name: &Name) -> Option<String> {
     Some(lines.join("\n") + "\n")
 }
 
-/// Adds a binary before the dependencies.
+/// Adds a binary behind the others.
 fn add_binary(text: &str, binary: &str) -> Option<String> {
-    let at = text.find("[dependencies]")?;
+    let at = text.find("[features]")?;
     let (before, after) = text.split_at(at);
     Some(format!(
-        "{before}[[bin]]\nname = \"{binary}\"\ntest = false\nbench = false\n\n{after}"
+        "{before}[[bin]]\nname = \"{binary}\"\nrequired-features = [\"bare\"]\n\n{after}"
     ))
 }
 
