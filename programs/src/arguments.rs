@@ -1,6 +1,6 @@
 //! The command line of a small program: words, and for some programs `-t MS` anywhere among them.
 
-use core::fmt;
+use core::fmt::{self, Write as _};
 use core::ops::RangeInclusive;
 
 use heapless::Vec;
@@ -35,8 +35,10 @@ pub enum ArgumentError<'a> {
     },
     /// There are more than the program takes.
     TooMany {
-        /// How many it takes.
-        most: usize,
+        /// The first one.
+        word: &'a str,
+        /// How the command line is written.
+        usage: &'static str,
     },
 }
 
@@ -58,63 +60,76 @@ impl From<&RangeInclusive<u64>> for Allowed {
 impl fmt::Display for Allowed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Number(first, last) => write!(f, "a number from {first} to {last}"),
+            Self::Number(first, last) => write!(f, "{first} to {last}"),
             Self::OneOf(words) => {
-                f.write_str("one of")?;
-                words.iter().try_for_each(|word| write!(f, " {word}"))
+                for (index, word) in words.iter().enumerate() {
+                    let before = if index == 0 { "" } else { "|" };
+                    write!(f, "{before}{word}")?;
+                }
+                Ok(())
             }
         }
     }
 }
 
-/// Longest part of a wrong word that is shown, in characters.
-const SHOWN: usize = 24;
+/// A wrong word as the shell would show it. It is cut so that the longest list of what is allowed fits the row behind it; what is
+/// not ASCII, of which nobody here knows how wide it is, is a question mark.
+struct Quoted<'a>(&'a str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 12;
+        f.write_char('`')?;
+        for character in self.0.chars().take(SHOWN) {
+            let is_shown = character == ' ' || character.is_ascii_graphic();
+            f.write_char(if is_shown { character } else { '?' })?;
+        }
+        let is_cut = self.0.chars().nth(SHOWN).is_some();
+        f.write_str(if is_cut { "..`" } else { "`" })
+    }
+}
 
 impl fmt::Display for ArgumentError<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Missing { name, allowed } => write!(f, "{name} is missing; it is {allowed}"),
+            Self::Missing { name, allowed } => write!(f, "{name} is missing: {allowed}"),
             Self::Wrong {
                 name,
                 word,
                 allowed,
-            } => {
-                let shown = word
-                    .char_indices()
-                    .nth(SHOWN)
-                    .map_or(*word, |(end, _)| &word[..end]);
-                write!(f, "{name} {}: it is {allowed}", shown.escape_debug())
+            } => write!(f, "{name} {}: {allowed}", Quoted(word)),
+            Self::TooMany { word, usage } => {
+                write!(f, "{} is too much; usage: {usage}", Quoted(word))
             }
-            Self::TooMany { most: 0 } => f.write_str("too many arguments; there are none"),
-            Self::TooMany { most: 1 } => f.write_str("too many arguments; there is one"),
-            Self::TooMany { most } => write!(f, "too many arguments; at most {most}"),
         }
     }
 }
 
 impl<'a> Arguments<'a> {
-    /// A command line of at most `most` words.
+    /// A command line of at most `most` words, which is written as `usage` says.
     ///
     /// # Errors
     /// Too many words.
     pub fn parse(
         words: impl IntoIterator<Item = &'a str>,
         most: usize,
+        usage: &'static str,
     ) -> Result<Self, ArgumentError<'a>> {
         let mut parsed = Self(Vec::new());
         words
             .into_iter()
-            .try_for_each(|word| parsed.push(word, most))?;
+            .try_for_each(|word| parsed.push(word, most, usage))?;
         Ok(parsed)
     }
 
-    /// A command line of at most `most` words, and the `MS` of `-t MS`: run so long; `None`: forever.
+    /// The same with the `MS` of `-t MS`: run so long; `None`: forever.
     ///
     /// # Errors
     /// Too many words, or `-t` without a time.
     pub fn parse_timed(
         words: impl IntoIterator<Item = &'a str>,
         most: usize,
+        usage: &'static str,
     ) -> Result<(Self, Option<u64>), ArgumentError<'a>> {
         let mut parsed = Self(Vec::new());
         let mut run_ms = None;
@@ -123,25 +138,23 @@ impl<'a> Arguments<'a> {
             if word == "-t" {
                 run_ms = Some(number("MS of -t", words.next(), &RUN_MS)?);
             } else {
-                parsed.push(word, most)?;
+                parsed.push(word, most, usage)?;
             }
         }
         Ok((parsed, run_ms))
     }
 
-    fn push(&mut self, word: &'a str, most: usize) -> Result<(), ArgumentError<'a>> {
+    fn push(
+        &mut self,
+        word: &'a str,
+        most: usize,
+        usage: &'static str,
+    ) -> Result<(), ArgumentError<'a>> {
+        let too_many = ArgumentError::TooMany { word, usage };
         if self.0.len() == most {
-            return Err(ArgumentError::TooMany { most });
+            return Err(too_many);
         }
-        self.0
-            .push(word)
-            .map_err(|_| ArgumentError::TooMany { most })
-    }
-
-    /// How many words there are.
-    #[must_use]
-    pub fn count(&self) -> usize {
-        self.0.len()
+        self.0.push(word).map_err(|_| too_many)
     }
 
     /// The number in the place `index`.
@@ -155,6 +168,22 @@ impl<'a> Arguments<'a> {
         range: &RangeInclusive<u64>,
     ) -> Result<u64, ArgumentError<'a>> {
         number(name, self.0.get(index).copied(), range)
+    }
+
+    /// The numbers that the words are, one at least.
+    ///
+    /// # Errors
+    /// There is none, or one that is not in the range.
+    pub fn numbers(
+        &self,
+        name: &'static str,
+        range: &RangeInclusive<u64>,
+    ) -> Result<Vec<u64, WORDS_MAX>, ArgumentError<'a>> {
+        let count = self.0.len().max(1);
+        // As many as there are words, which fit.
+        (0..count)
+            .map(|index| self.number(index, name, range))
+            .collect()
     }
 
     /// The word in the place `index`: its place among those allowed.
@@ -206,8 +235,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    const USAGE: &str = "test WORD...";
+
     fn parse<'a>(line: &'a str, most: usize) -> Result<Arguments<'a>, ArgumentError<'a>> {
-        Arguments::parse(line.split_whitespace(), most)
+        Arguments::parse(line.split_whitespace(), most, USAGE)
     }
 
     fn refusal<T: fmt::Debug>(result: Result<T, ArgumentError<'_>>) -> String {
@@ -218,14 +249,15 @@ mod tests {
         line: &'a str,
         most: usize,
     ) -> Result<(Arguments<'a>, Option<u64>), ArgumentError<'a>> {
-        Arguments::parse_timed(line.split_whitespace(), most)
+        Arguments::parse_timed(line.split_whitespace(), most, USAGE)
     }
 
     #[test]
     fn words_and_a_time() {
         let (parsed, run_ms) = timed("60 -t 500 30", 2).unwrap();
-        assert_eq!((parsed.count(), run_ms), (2, Some(500)));
+        assert_eq!(run_ms, Some(500));
         assert_eq!(parsed.number(1, "share", &(1..=30)), Ok(30));
+        assert_eq!(parsed.numbers("share", &(1..=60)).unwrap(), [60, 30]);
         assert_eq!(timed("", 0).unwrap().1, None);
     }
 
@@ -233,7 +265,7 @@ mod tests {
     fn a_program_without_a_time_takes_none() {
         assert_eq!(
             refusal(parse("5 -t 1", 1)),
-            "too many arguments; there is one"
+            "`-t` is too much; usage: test WORD..."
         );
         let parsed = parse("-t 5", 2).unwrap();
         assert!(parsed.number(0, "MS", &(1..=9)).is_err());
@@ -245,37 +277,48 @@ mod tests {
         let range = 1..=30;
         assert_eq!(
             refusal(parsed.number(0, "share", &range)),
-            "share 0: it is a number from 1 to 30"
+            "share `0`: 1 to 30"
         );
         assert!(parsed.number(1, "share", &range).is_err());
         assert!(parsed.number(2, "share", &range).is_err());
         assert_eq!(
             refusal(parsed.number(3, "MS", &range)),
-            "MS is missing; it is a number from 1 to 30"
+            "MS is missing: 1 to 30"
         );
         assert_eq!(
             refusal(parsed.choice(1, "KIND", &["null", "wild"])),
-            "KIND x: it is one of null wild"
+            "KIND `x`: null|wild"
         );
         assert_eq!(parsed.choice(1, "KIND", &["y", "x"]), Ok(1));
-        assert_eq!(refusal(parse("1 2", 1)), "too many arguments; there is one");
-        assert_eq!(refusal(parse("1", 0)), "too many arguments; there are none");
+        assert_eq!(
+            refusal(parse("1 22", 1)),
+            "`22` is too much; usage: test WORD..."
+        );
+        assert!(parse("1", 0).is_err());
         assert_eq!(
             refusal(timed("-t", 1)),
-            "MS of -t is missing; it is a number from 1 to 86400000"
+            "MS of -t is missing: 1 to 86400000"
         );
         assert!(timed("-t 0", 1).is_err());
+    }
+
+    #[test]
+    fn a_wrong_word_is_cut_where_the_row_would_end() {
+        let refused = |word: &str| refusal(parse(word, 1).unwrap().number(0, "MS", &(1..=9)));
+        assert_eq!(refused("123456789012"), "MS `123456789012`: 1 to 9");
+        assert_eq!(refused("1234567890123"), "MS `123456789012..`: 1 to 9");
+        assert_eq!(refused("ü\u{7}x"), "MS `??x`: 1 to 9");
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(300))]
         #[test]
         fn a_refusal_is_one_short_line(words in prop::collection::vec("[-t0-9\\PC\\n]{0,40}", 0..20)) {
-            let parsed = Arguments::parse_timed(words.iter().map(String::as_str), 4);
+            let parsed = Arguments::parse_timed(words.iter().map(String::as_str), 4, USAGE);
             let numbered = parsed.and_then(|(parsed, _)| parsed.number(0, "MS", &(1..=9)));
             if let Err(error) = numbered {
                 let line = error.to_string();
-                prop_assert!(!line.contains('\n') && line.len() < 400, "{line}");
+                prop_assert!(!line.contains('\n') && line.len() <= 60, "{line}");
             }
         }
     }

@@ -17,7 +17,7 @@ pub fn ask(server: &str) -> Result<(), ExitCode> {
     let asked = message::call(given(server)?, Tag::default(), NO_WORDS, NEVER);
     asked.map(drop).map_err(|error| {
         let own = startup::name();
-        println!("{own}: {server}: {error}; it must run before {own} is started");
+        println!("{own}: {server}: {error}; start it before {own}");
         ExitCode::FAILURE
     })
 }

@@ -4,7 +4,7 @@ use core::ops::RangeInclusive;
 
 use heapless::Vec;
 
-use crate::{ArgumentError, Arguments};
+use crate::arguments::{ArgumentError, Arguments, WORDS_MAX};
 
 /// Most shares: `share_a` to `share_j`.
 pub const SHARES_MAX: usize = 10;
@@ -17,17 +17,9 @@ const ROUND: u64 = 2000;
 /// The iterations of each loop in one round.
 ///
 /// # Errors
-/// No share, too many, or one that is out of range.
-pub fn round<'a>(arguments: &Arguments<'a>) -> Result<Vec<u64, SHARES_MAX>, ArgumentError<'a>> {
-    let count = arguments.count().max(1);
-    let mut shares = Vec::new();
-    for index in 0..count {
-        let share = arguments.number(index, "share", &SHARE)?;
-        let most = SHARES_MAX;
-        shares
-            .push(share)
-            .map_err(|_| ArgumentError::TooMany { most })?;
-    }
+/// No share, or one that is out of range.
+pub fn round<'a>(arguments: &Arguments<'a>) -> Result<Vec<u64, WORDS_MAX>, ArgumentError<'a>> {
+    let mut shares = arguments.numbers("share", &SHARE)?;
     let unit = (ROUND / shares.iter().sum::<u64>()).max(1);
     for share in &mut shares {
         *share *= unit;
@@ -39,8 +31,12 @@ pub fn round<'a>(arguments: &Arguments<'a>) -> Result<Vec<u64, SHARES_MAX>, Argu
 mod tests {
     use super::*;
 
-    fn round_of(words: &[&'static str]) -> Result<Vec<u64, SHARES_MAX>, ArgumentError<'static>> {
-        round(&Arguments::parse(words.iter().copied(), SHARES_MAX)?)
+    fn round_of(words: &[&'static str]) -> Result<Vec<u64, WORDS_MAX>, ArgumentError<'static>> {
+        round(&Arguments::parse(
+            words.iter().copied(),
+            SHARES_MAX,
+            "shares",
+        )?)
     }
 
     #[test]

@@ -16,15 +16,16 @@ impl Deadline {
     }
 }
 
-/// What `read` makes of the command line, which has at most `most` words.
+/// What `read` makes of the command line, which is written as `usage` says and has at most `most` words.
 ///
 /// # Errors
 /// The exit code for a wrong one, after its line was printed.
 pub fn parse<T>(
+    usage: &'static str,
     most: usize,
     read: impl FnOnce(&Arguments<'static>) -> Result<T, ArgumentError<'static>>,
 ) -> Result<T, ExitCode> {
-    let parsed = Arguments::parse(startup::args(), most);
+    let parsed = Arguments::parse(startup::args(), most, usage);
     accept(parsed.and_then(|arguments| read(&arguments)))
 }
 
@@ -33,10 +34,11 @@ pub fn parse<T>(
 /// # Errors
 /// As for [`parse`].
 pub fn parse_timed<T>(
+    usage: &'static str,
     most: usize,
     read: impl FnOnce(&Arguments<'static>) -> Result<T, ArgumentError<'static>>,
 ) -> Result<(T, Deadline), ExitCode> {
-    let parsed = Arguments::parse_timed(startup::args(), most);
+    let parsed = Arguments::parse_timed(startup::args(), most, usage);
     accept(parsed.and_then(|(arguments, run_ms)| {
         let end = run_ms.map(|ms| time::after(ms * time::MILLISECOND));
         Ok((read(&arguments)?, Deadline(end)))

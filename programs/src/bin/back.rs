@@ -13,7 +13,7 @@ sysroot::entry!(main);
 const TURNS: u64 = 20_000;
 
 fn main() -> Result<(), ExitCode> {
-    programs::parse(0, |_| Ok(()))?;
+    programs::parse("back", 0, |_| Ok(()))?;
     request::serve("serve:back", || {
         black_box(work());
         Ok(())

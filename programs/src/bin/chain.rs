@@ -14,8 +14,9 @@ sysroot::entry!(main);
 const DEPTH: RangeInclusive<u64> = 1..=500;
 
 fn main() -> Result<(), ExitCode> {
-    let (depth, deadline) =
-        programs::parse_timed(1, |arguments| arguments.number(0, "DEPTH", &DEPTH))?;
+    let (depth, deadline) = programs::parse_timed("chain DEPTH [-t MS]", 1, |arguments| {
+        arguments.number(0, "DEPTH", &DEPTH)
+    })?;
     black_box(link(depth, deadline));
     Ok(())
 }

@@ -17,7 +17,9 @@ const KINDS: [&str; 10] = [
 ];
 
 fn main() -> Result<(), ExitCode> {
-    let kind = programs::parse(1, |arguments| arguments.choice(0, "KIND", &KINDS))?;
+    let kind = programs::parse("crash KIND", 1, |arguments| {
+        arguments.choice(0, "KIND", &KINDS)
+    })?;
     crash(KINDS[kind]);
     println!("crash: still here after {}", KINDS[kind]);
     Err(ExitCode::FAILURE)

@@ -8,7 +8,7 @@ use sysroot::ExitCode;
 sysroot::entry!(main);
 
 fn main() -> Result<(), ExitCode> {
-    let ((), deadline) = programs::parse_timed(0, |_| Ok(()))?;
+    let ((), deadline) = programs::parse_timed("front [-t MS]", 0, |_| Ok(()))?;
     while !deadline.has_passed() {
         request::ask("relay")?;
     }

@@ -8,6 +8,6 @@ use sysroot::ExitCode;
 sysroot::entry!(main);
 
 fn main() -> Result<(), ExitCode> {
-    programs::parse(0, |_| Ok(()))?;
+    programs::parse("relay", 0, |_| Ok(()))?;
     request::serve("serve:relay", || request::ask("back"))
 }

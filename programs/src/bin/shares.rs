@@ -13,7 +13,8 @@ use sysroot::ExitCode;
 sysroot::entry!(main);
 
 fn main() -> Result<(), ExitCode> {
-    let (round, deadline) = programs::parse_timed(shares::SHARES_MAX, shares::round)?;
+    let (round, deadline) =
+        programs::parse_timed("shares A B C... [-t MS]", shares::SHARES_MAX, shares::round)?;
     while !deadline.has_passed() {
         for (share, &iterations) in SHARES.iter().zip(&round) {
             black_box(share(iterations));

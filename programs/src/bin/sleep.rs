@@ -12,7 +12,7 @@ sysroot::entry!(main);
 const MS: RangeInclusive<u64> = 0..=86_400_000;
 
 fn main() -> Result<(), ExitCode> {
-    let ms = programs::parse(1, |arguments| arguments.number(0, "MS", &MS))?;
+    let ms = programs::parse("sleep MS", 1, |arguments| arguments.number(0, "MS", &MS))?;
     time::sleep(ms * time::MILLISECOND);
     Ok(())
 }

@@ -9,7 +9,7 @@ use sysroot::ExitCode;
 sysroot::entry!(main);
 
 fn main() -> Result<(), ExitCode> {
-    let ((), deadline) = programs::parse_timed(0, |_| Ok(()))?;
+    let ((), deadline) = programs::parse_timed("spin [-t MS]", 0, |_| Ok(()))?;
     let mut turns: u64 = 0;
     while !deadline.has_passed() {
         for _ in 0..2000 {

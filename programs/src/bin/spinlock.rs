@@ -27,8 +27,9 @@ const TURNS: u64 = 2000;
 static LOCK: SpinMutex<u64> = SpinMutex::new(0);
 
 fn main() -> Result<(), ExitCode> {
-    let (threads, deadline) =
-        programs::parse_timed(1, |arguments| arguments.number(0, "THREADS", &THREADS))?;
+    let (threads, deadline) = programs::parse_timed("spinlock THREADS [-t MS]", 1, |arguments| {
+        arguments.number(0, "THREADS", &THREADS)
+    })?;
     let run = || {
         let mut started = Vec::new();
         for _ in 0..threads {

@@ -11,7 +11,7 @@ sysroot::entry!(main);
 const ROUNDS: u32 = 64;
 
 fn main() -> Result<(), ExitCode> {
-    let ((), deadline) = programs::parse_timed(0, |_| Ok(()))?;
+    let ((), deadline) = programs::parse_timed("syscalls [-t MS]", 0, |_| Ok(()))?;
     let mix = || {
         let notification = OwnedHandle::new(syscall::notification_create()?);
         while !deadline.has_passed() {

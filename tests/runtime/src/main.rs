@@ -1,5 +1,5 @@
-//! `runtime CASE`: does what programs do with threads, locks, channels and the heap, and checks what comes of it. It is in the
-//! test archive alone. A case that fails panics; one that passes says so.
+//! `runtime [CASE]`: does what programs do with threads, locks, channels and the heap, and checks what comes of it; without a case,
+//! lists them. It is in the test archive alone. A case that fails panics; one that passes says so.
 #![no_std]
 #![no_main]
 #![expect(clippy::unwrap_used, reason = "a case that fails panics")]
@@ -9,6 +9,8 @@ extern crate alloc;
 mod heap;
 mod sync;
 mod threads;
+
+use sysroot::{ExitCode, println, startup};
 
 sysroot::entry!(main);
 
@@ -28,17 +30,18 @@ const CASES: [(&str, fn()); 13] = [
     ("large", heap::large),
 ];
 
-fn main() -> Result<(), sysroot::ExitCode> {
-    let wanted = sysroot::startup::args().next().unwrap_or_default();
-    let Some((name, case)) = CASES.iter().find(|(name, _)| *name == wanted) else {
-        sysroot::print!("runtime: CASE {wanted}: it is one of");
+fn main() -> Result<(), ExitCode> {
+    let Some(wanted) = startup::args().next() else {
         for (name, _) in CASES {
-            sysroot::print!(" {name}");
+            println!("{name}");
         }
-        sysroot::println!();
-        return Err(sysroot::ExitCode::USAGE);
+        return Ok(());
+    };
+    let Some((name, case)) = CASES.iter().find(|(name, _)| *name == wanted) else {
+        println!("runtime: CASE `{wanted}`: what `runtime` alone lists");
+        return Err(ExitCode::USAGE);
     };
     case();
-    sysroot::println!("{name} ok");
+    println!("{name} ok");
     Ok(())
 }

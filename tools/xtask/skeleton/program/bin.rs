@@ -16,8 +16,9 @@ const THREADS: RangeInclusive<u64> = 1..=8;
 const PART: u64 = 1000;
 
 fn main() -> Result<(), ExitCode> {
-    let (threads, deadline) =
-        programs::parse_timed(1, |arguments| arguments.number(0, "THREADS", &THREADS))?;
+    let (threads, deadline) = programs::parse_timed("@name@ THREADS [-t MS]", 1, |arguments| {
+        arguments.number(0, "THREADS", &THREADS)
+    })?;
     let (next, found) = (AtomicU64::new(0), AtomicU64::new(0));
     thread::scope(|scope| {
         for _ in 0..threads {

@@ -13,7 +13,7 @@ const NUMBER: RangeInclusive<u64> = 0..=u32::MAX as u64;
 const TIMES: RangeInclusive<u64> = 1..=1_000_000_000;
 
 fn main() -> Result<(), ExitCode> {
-    let (number, times) = programs::parse(2, |arguments| {
+    let (number, times) = programs::parse("ask-@name@ NUMBER TIMES", 2, |arguments| {
         let number = arguments.number(0, "NUMBER", &NUMBER)?;
         Ok((number as u32, arguments.number(1, "TIMES", &TIMES)?))
     })?;

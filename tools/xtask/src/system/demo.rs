@@ -190,7 +190,7 @@ fn say(session: &mut Session, texts: &[&str]) -> Verdict {
 fn on_demand(context: &Context<'_>) -> Verdict {
     let mut session = Session::on(context, 2)?;
     let before = Calm::of(&mut session)?;
-    let gone = "the other side is gone; it must run before";
+    let gone = "the other side is gone; start it before";
     session.expect("run front", &["front: relay: ", gone, "exited with code 1"])?;
     let relay = session.start("relay")?;
     // It hears that `back` does not run when it calls it, and ends; so its client is failed as well.

@@ -1,5 +1,6 @@
 //! The suite `system`: boots the shipped image in QEMU and talks to it over the serial line, as a user does.
 
+mod arguments;
 mod bench;
 mod binomial;
 mod boot;
@@ -48,6 +49,7 @@ pub fn run(context: &Context<'_>) -> Result<Report> {
     cases.extend(boot::cases(context));
     cases.extend(conformance::cases(context));
     cases.extend(shell::cases(context));
+    cases.extend(arguments::cases(context));
     cases.extend(input::cases(context));
     cases.extend(inspect::cases(context));
     cases.extend(interrupt::cases(context));

@@ -16,24 +16,17 @@ pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
     ]
 }
 
-/// What the program can do.
-const CASES: [&str; 13] = [
-    "mutex", "priority", "condvar", "timeout", "channel", "once", "join", "detach", "scope",
-    "limit", "sleep", "heap", "large",
-];
-
 fn run(context: &Context<'_>, smp: u32) -> Verdict {
     let options = BootOptions {
         smp,
         ..BootOptions::default()
     };
     let mut session = Session::boot_image(context.test_image()?, options)?;
-    for case in CASES {
+    let cases = session.run("run runtime")?;
+    ensure!(!cases.is_empty(), "it lists no case");
+    for case in cases.lines() {
         let said = session.run(&format!("run runtime {case}"))?;
         ensure!(said == format!("{case} ok\n"), "{case}: {said}");
     }
-    let said = session.run("run runtime nonsense")?;
-    let refusal = format!("runtime: CASE nonsense: it is one of {}", CASES.join(" "));
-    ensure!(said.starts_with(&refusal), "{said}");
     session.power_off()
 }
