@@ -2,21 +2,20 @@
 //! ends at a prompt.
 
 use fastrand::Rng;
+use shell::command::COMMANDS;
 
 use crate::system::session::Session;
+use crate::system::shell::ENDING;
 use crate::test::{Context, Verdict};
 
 use super::dice::one;
 
 /// Lines.
 const LINES: usize = 150;
-/// Commands, and words that are none.
-const NAMES: [&str; 18] = [
-    "help", "profile", "ps", "run", "demo", "kill", "mem", "uptime", "dmesg", "version",
-    "poweroff", "echo", "clear", "repeat", "time", "more", "PROFILE", "nonsense",
-];
+/// Words that are no command.
+const NONSENSE: [&str; 2] = ["PROFILE", "nonsense"];
 /// Arguments that mean something somewhere. No number is the id of a server: killing those is allowed, and has its price.
-const WORDS: [&str; 21] = [
+const WORDS: [&str; 24] = [
     "all",
     "depth",
     "source",
@@ -24,6 +23,9 @@ const WORDS: [&str; 21] = [
     "timer",
     "foo",
     "folded",
+    "on",
+    "off",
+    "stop",
     "-v",
     "-x",
     "-t",
@@ -82,9 +84,11 @@ fn line(dice: &mut Rng) -> String {
         0 => profile(dice) + "\n",
         1 => run(dice) + "\n\x03",
         _ => {
-            let name = *one(dice, &NAMES);
+            let names: Vec<_> = COMMANDS.iter().map(|command| command.name).collect();
+            let name = *one(dice, &[&names[..], &NONSENSE].concat());
             // Alone it does what it says.
-            let end = if name == "poweroff" { " now\n" } else { "\n" };
+            let is_ending = ENDING.contains(&name);
+            let end = if is_ending { " now\n" } else { "\n" };
             let count = dice.u8(..8);
             format!("{name} {}{end}", words(dice, count))
         }

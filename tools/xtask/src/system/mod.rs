@@ -22,7 +22,7 @@ mod report;
 mod runtime;
 mod screen;
 pub mod session;
-mod shell;
+pub mod shell;
 mod shortage;
 pub mod tables;
 mod truth;

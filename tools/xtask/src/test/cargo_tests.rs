@@ -7,23 +7,20 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, Result, bail, ensure};
 use serde::Deserialize;
 
+use super::sources::Sources;
 use super::{Context, Outcome, Report, succeed};
+
+/// Packages with protocols that have no lock.
+const LOOM: [&str; 3] = ["sample-ring", "kcore", "sysroot"];
 
 /// Everything that runs on the host.
 ///
 /// # Errors
 /// If something does not compile.
 pub fn host(context: &Context<'_>) -> Result<Report> {
-    let mut cargo = context.workspace.cargo("test");
-    match krate(context.filter) {
-        Some(krate) => {
-            for package in packages_with(context, krate)? {
-                cargo.args(["--package", &package]);
-            }
-        }
-        None => _ = cargo.arg("--workspace"),
-    }
-    let mut report = run(context, cargo, |_| true)?;
+    let sources = Sources::read(context.workspace)?;
+    let cargo = context.workspace.cargo("test");
+    let mut report = run(context, cargo, &sources, |_| true)?;
     if context.wants("doctests") {
         let mut cargo = context.workspace.cargo("test");
         cargo.args(["--quiet", "--workspace", "--doc"]);
@@ -33,53 +30,19 @@ pub fn host(context: &Context<'_>) -> Result<Report> {
     Ok(report)
 }
 
-/// The crate that a filter stays in: there is no need to build the others.
-fn krate(filter: &str) -> Option<&str> {
-    let (krate, _) = filter.strip_prefix("host::")?.split_once("::")?;
-    Some(krate)
-}
-
-/// The packages that have a crate of this name.
-fn packages_with(context: &Context<'_>, krate: &str) -> Result<Vec<String>> {
-    let mut cargo = context.workspace.cargo("metadata");
-    let output = cargo
-        .args(["--no-deps", "--format-version=1"])
-        .stderr(Stdio::inherit())
-        .output()
-        .context("cannot run cargo")?;
-    let metadata: Metadata = serde_json::from_slice(&output.stdout).context("cargo's metadata")?;
-    let has_crate = |package: &Package| package.targets.iter().any(|target| target.name == krate);
-    let packages = metadata.packages.into_iter().filter(has_crate);
-    let packages: Vec<_> = packages.map(|package| package.name).collect();
-    ensure!(!packages.is_empty(), "there is no crate `{krate}`");
-    Ok(packages)
-}
-
 /// The protocols that have no lock, in every order that threads can run in: the modules `races`. Loom replaces the
 /// atomics, so this is a build of its own, in which no other test works.
 ///
 /// # Errors
 /// If it does not compile.
 pub fn loom(context: &Context<'_>) -> Result<Report> {
+    let mut sources = Sources::read(context.workspace)?;
+    sources.retain(|sources| LOOM.contains(&sources.package.as_str()));
     let mut cargo = context.workspace.cargo("test");
     cargo.args(["--release", "--lib"]);
-    cargo.args(["--package", "sample-ring", "--package", "kcore"]);
-    cargo.args(["--package", "sysroot"]);
     cargo.env("RUSTFLAGS", "--cfg loom");
     cargo.env("CARGO_TARGET_DIR", context.workspace.target.join("loom"));
-    run(context, cargo, |test| test.contains("races::"))
-}
-
-/// What cargo says of the workspace.
-#[derive(Deserialize)]
-struct Metadata {
-    packages: Vec<Package>,
-}
-
-#[derive(Deserialize)]
-struct Package {
-    name: String,
-    targets: Vec<Target>,
+    run(context, cargo, &sources, |test| test.contains("races::"))
 }
 
 /// One message of cargo about something it made.
@@ -101,8 +64,22 @@ struct Profile {
     test: bool,
 }
 
-/// Builds the test programs of a `cargo test` command, then runs those of their tests that are the suite's and wanted.
-fn run(context: &Context<'_>, mut cargo: Command, is_of_suite: fn(&str) -> bool) -> Result<Report> {
+/// Builds the test programs of the packages that can have a wanted test, by a `cargo test` command, then runs those of their
+/// tests that are the suite's and wanted.
+fn run(
+    context: &Context<'_>,
+    mut cargo: Command,
+    sources: &[Sources],
+    is_of_suite: fn(&str) -> bool,
+) -> Result<Report> {
+    let can_have = |sources: &&Sources| sources.can_have(context.suite, context.filter);
+    let sources: Vec<_> = sources.iter().filter(can_have).collect();
+    if sources.is_empty() {
+        return Ok(Report::default());
+    }
+    for sources in &sources {
+        cargo.args(["--package", &sources.package]);
+    }
     cargo.args(["--no-run", "--message-format=json-render-diagnostics"]);
     let output = cargo
         .stderr(Stdio::inherit())
@@ -126,9 +103,16 @@ fn run(context: &Context<'_>, mut cargo: Command, is_of_suite: fn(&str) -> bool)
         let directory = manifest.parent().context("a manifest is in no directory")?;
         let is_wanted =
             |test: &str| is_of_suite(test) && context.wants(&full_name(&target.name, test));
-        report
-            .outcomes
-            .extend(run_program(&program, directory, &target.name, is_wanted)?);
+        let outcomes = run_program(&program, directory, &target.name, is_wanted)?;
+        for Outcome { name, .. } in &outcomes {
+            let full = format!("{}::{name}", context.suite);
+            let is_told = sources.iter().any(|of| of.can_have(context.suite, &full));
+            ensure!(
+                is_told,
+                "a filter for {full} would not find it: its sources do not tell of it"
+            );
+        }
+        report.outcomes.extend(outcomes);
     }
     Ok(report)
 }
@@ -226,15 +210,6 @@ else
 failures:
     a::bad
 ";
-
-    #[test]
-    fn a_filter_names_a_crate_where_its_name_is_whole() {
-        assert_eq!(krate("host::programs::pulse"), Some("programs"));
-        assert_eq!(krate("host::programs::"), Some("programs"));
-        assert_eq!(krate("host::programs"), None);
-        assert_eq!(krate("programs::pulse"), None);
-        assert_eq!(krate(""), None);
-    }
 
     #[test]
     fn results_are_read() {

@@ -5,6 +5,7 @@ mod cases;
 mod docs;
 mod lint;
 mod script;
+mod sources;
 
 use std::io::{self, Write};
 use std::process::{Command, ExitCode};
