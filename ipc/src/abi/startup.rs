@@ -4,18 +4,8 @@
 //! finds the handles that it was given, and those are all the authority it has.
 //!
 //! # Layout of the page
-//! Little-endian, packed. Strings are UTF-8.
-//!
-//! | offset | bytes | meaning |
-//! |---|---|---|
-//! | 0 | 4 | bytes used, these included |
-//! | 4 | 4 | [`ABI_VERSION`](super::ABI_VERSION) of the loader |
-//! | 8 | 8 | first address of the heap: the page after the image and one that stays unmapped |
-//! | 16 | 8 | bytes of address space for the heap; what is above it is the program's to map |
-//! | 24 | 2 | number of arguments |
-//! | 26 | 2 | number of handles |
-//! | 28 | .. | the name, then the arguments, each as 2 bytes of length and the text |
-//! | .. | .. | the handles, each as 4 bytes of handle, 2 bytes of length and the name |
+//! Little-endian, packed. Strings are UTF-8. A [`StartupHeader`]; then the name and the arguments, each as 2 bytes of length and the
+//! text; then the handles, each as 4 bytes of handle, 2 bytes of length and the name.
 //!
 //! # How a first thread starts
 //! RIP is the image's entry, RSP [`STACK_BASE`] plus the stack's size, RDI [`STARTUP_PAGE`]. Its IPC buffer is mapped at
@@ -42,6 +32,28 @@ pub const STACK_BASE: u64 = STACK_GUARD + PAGE_SIZE;
 pub const STACK_MAX: u64 = super::layout::PROGRAM_BASE - PAGE_SIZE - STACK_BASE;
 /// Offset of the [`ControlBlock`] in the page of the IPC buffer: its end, behind the handle slots. The kernel never writes there.
 pub const CONTROL_OFFSET: u64 = PAGE_SIZE - size_of::<ControlBlock>() as u64;
+
+/// What a startup page begins with.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+#[repr(C)]
+pub struct StartupHeader {
+    /// Bytes of the page that are used, these included.
+    pub used: u32,
+    /// [`ABI_VERSION`](super::ABI_VERSION) of the loader.
+    pub version: u32,
+    /// First address of the heap: the page after the image and one that stays unmapped.
+    pub heap_base: u64,
+    /// Bytes of address space for the heap; what is above it is the program's to map.
+    pub heap_bytes: u64,
+    /// Process id.
+    pub pid: u32,
+    /// Number of arguments.
+    pub args: u16,
+    /// Number of handles.
+    pub handles: u16,
+}
 
 /// What FS base points at, in every thread.
 #[derive(
@@ -100,6 +112,8 @@ pub mod names {
 pub struct Startup<'a> {
     /// Name of the program.
     pub name: &'a str,
+    /// Its process id.
+    pub pid: u32,
     /// First address of the heap.
     pub heap_base: u64,
     /// Bytes of address space for it.
@@ -127,13 +141,17 @@ impl Startup<'_> {
     /// # Errors
     /// `TooLarge`.
     pub fn write(&self, page: &mut [u8]) -> Result<usize, StartupError> {
+        let mut header = StartupHeader {
+            used: 0,
+            version: super::ABI_VERSION,
+            heap_base: self.heap_base,
+            heap_bytes: self.heap_bytes,
+            pid: self.pid,
+            args: short(self.args.len())?,
+            handles: short(self.handles.len())?,
+        };
         let mut out = Writer { page, used: 0 };
-        out.bytes(&[0; 4])?;
-        out.bytes(&super::ABI_VERSION.to_le_bytes())?;
-        out.bytes(&self.heap_base.to_le_bytes())?;
-        out.bytes(&self.heap_bytes.to_le_bytes())?;
-        out.length(self.args.len())?;
-        out.length(self.handles.len())?;
+        out.bytes(header.as_bytes())?;
         out.text(self.name)?;
         for arg in self.args {
             out.text(arg)?;
@@ -143,8 +161,8 @@ impl Startup<'_> {
             out.text(name)?;
         }
         let used = out.used;
-        let length = u32::try_from(used).map_err(|_| StartupError::TooLarge)?;
-        Writer { page, used: 0 }.bytes(&length.to_le_bytes())?;
+        header.used = u32::try_from(used).map_err(|_| StartupError::TooLarge)?;
+        Writer { page, used: 0 }.bytes(header.as_bytes())?;
         Ok(used)
     }
 }
@@ -162,14 +180,15 @@ impl Writer<'_> {
         self.used += bytes.len();
         Ok(())
     }
-    fn length(&mut self, length: usize) -> Result<(), StartupError> {
-        let length = u16::try_from(length).map_err(|_| StartupError::TooLarge)?;
-        self.bytes(&length.to_le_bytes())
-    }
     fn text(&mut self, text: &str) -> Result<(), StartupError> {
-        self.length(text.len())?;
+        self.bytes(&short(text.len())?.to_le_bytes())?;
         self.bytes(text.as_bytes())
     }
+}
+
+/// A length or a number of things, as the page has it.
+fn short(length: usize) -> Result<u16, StartupError> {
+    u16::try_from(length).map_err(|_| StartupError::TooLarge)
 }
 
 /// A startup page that was read and found whole.
@@ -177,6 +196,8 @@ impl Writer<'_> {
 pub struct StartupPage<'a> {
     /// Name of the program.
     pub name: &'a str,
+    /// Its process id.
+    pub pid: u32,
     /// First address of the heap.
     pub heap_base: u64,
     /// Bytes of address space for it.
@@ -191,24 +212,21 @@ impl<'a> StartupPage<'a> {
     /// # Errors
     /// `Version` or `Damaged`.
     pub fn read(page: &'a [u8]) -> Result<Self, StartupError> {
-        let mut bytes = Reader(page);
-        let used = u32::from_le_bytes(bytes.array()?) as usize;
-        let version = u32::from_le_bytes(bytes.array()?);
-        if version != super::ABI_VERSION {
-            return Err(StartupError::Version(version));
+        let (header, _) =
+            StartupHeader::read_from_prefix(page).map_err(|_| StartupError::Damaged)?;
+        if header.version != super::ABI_VERSION {
+            return Err(StartupError::Version(header.version));
         }
-        let mut bytes = Reader(page.get(8..used).ok_or(StartupError::Damaged)?);
-        let heap_base = u64::from_le_bytes(bytes.array()?);
-        let heap_bytes = u64::from_le_bytes(bytes.array()?);
-        let args = u16::from_le_bytes(bytes.array()?);
-        let handles = u16::from_le_bytes(bytes.array()?);
+        let behind = size_of::<StartupHeader>()..header.used as usize;
+        let mut bytes = Reader(page.get(behind).ok_or(StartupError::Damaged)?);
         let name = bytes.text()?;
         Ok(Self {
             name,
-            heap_base,
-            heap_bytes,
-            args: bytes.records(args, 0)?,
-            handles: bytes.records(handles, 4)?,
+            pid: header.pid,
+            heap_base: header.heap_base,
+            heap_bytes: header.heap_bytes,
+            args: bytes.records(header.args, 0)?,
+            handles: bytes.records(header.handles, 4)?,
         })
     }
 
@@ -296,6 +314,7 @@ mod tests {
     ];
     const STARTUP: Startup<'_> = Startup {
         name: "shares",
+        pid: 5,
         heap_base: 0x41_0000,
         heap_bytes: 1 << 20,
         args: &["60", "", "é"],
@@ -312,7 +331,8 @@ mod tests {
     fn what_is_written_is_read() {
         let (page, _) = page();
         let read = StartupPage::read(&page).unwrap();
-        assert_eq!((read.name, read.heap_base), ("shares", 0x41_0000));
+        assert_eq!((read.name, read.pid), ("shares", 5));
+        assert_eq!(read.heap_base, 0x41_0000);
         assert_eq!(read.heap_bytes, 1 << 20);
         assert!(read.args().eq(["60", "", "é"]));
         assert!(read.handles().eq(HANDLES.iter().copied()));
@@ -325,6 +345,7 @@ mod tests {
         let mut page = [0xee; 64];
         let startup = Startup {
             name: "ab",
+            pid: 0x102,
             heap_base: 0x40_3000,
             heap_bytes: 0x1000,
             args: &["x"],
@@ -332,10 +353,10 @@ mod tests {
         };
         let used = startup.write(&mut page).unwrap();
         let expected = [
-            44, 0, 0, 0, 1, 0, 0, 0, // length, version
+            48, 0, 0, 0, 1, 0, 0, 0, // length, version
             0, 0x30, 0x40, 0, 0, 0, 0, 0, // heap base
             0, 0x10, 0, 0, 0, 0, 0, 0, // heap bytes
-            1, 0, 1, 0, // counts
+            2, 1, 0, 0, 1, 0, 1, 0, // process id, counts
             2, 0, b'a', b'b', 1, 0, b'x', // name, argument
             3, 0x10, 0, 0, 3, 0, b'l', b'o', b'g', // handle
         ];
@@ -368,7 +389,7 @@ mod tests {
             }
         }
         let mut other = page;
-        other[4] ^= 2;
+        other[core::mem::offset_of!(StartupHeader, version)] ^= 2;
         assert_eq!(StartupPage::read(&other), Err(StartupError::Version(3)));
     }
 }

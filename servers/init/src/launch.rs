@@ -171,7 +171,7 @@ impl<M: Machine> Loader<'_, M> {
             .and_then(|()| self.stdout(stdout))
             .map_err(Step::Handles.refused())?;
         let thread = self.thread(request).map_err(Step::Thread.refused())?;
-        self.startup(request, quota_pages)?;
+        self.startup(request, pid, quota_pages)?;
         Ok(thread)
     }
 
@@ -305,7 +305,12 @@ impl<M: Machine> Loader<'_, M> {
         Ok(thread)
     }
 
-    fn startup(&mut self, request: Request<'_>, quota_pages: u64) -> Result<(), LaunchError> {
+    fn startup(
+        &mut self,
+        request: Request<'_>,
+        pid: u32,
+        quota_pages: u64,
+    ) -> Result<(), LaunchError> {
         let handles: Vec<_> = self
             .handles
             .iter()
@@ -313,6 +318,7 @@ impl<M: Machine> Loader<'_, M> {
             .collect();
         let startup = Startup {
             name: request.name,
+            pid,
             // An unmapped page after the image, so that running over its end faults.
             heap_base: request.image.end() + PAGE_SIZE,
             heap_bytes: quota_pages * PAGE_SIZE,

@@ -16,6 +16,7 @@ use crate::mem::page::{Access, Pages};
 use crate::object::memory::Backing;
 use crate::object::{Memory, Object, ThreadId};
 use crate::space::Mapping;
+use core::sync::atomic::Ordering::Relaxed;
 use ipc::abi::layout::{NAME_MAX, PAGE_SIZE, USER_END};
 use ipc::abi::startup::{
     CONTROL_OFFSET, ControlBlock, IPC_BUFFER, STACK_BASE, STARTUP_PAGE, Startup, StartupError,
@@ -162,6 +163,7 @@ impl<H: Hardware> Kernel<H> {
         }
         let startup = Startup {
             name: NAME,
+            pid: self.process(slot).pid.load(Relaxed),
             heap_base,
             heap_bytes: HEAP_BYTES.min(USER_END / 2),
             args: &[],

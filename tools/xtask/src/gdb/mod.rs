@@ -1,12 +1,13 @@
 //! What a debugger needs: a script for gdb in the image, a port, and the command that uses both.
 
 use std::io;
+use std::mem::offset_of;
 use std::net::{Ipv4Addr, TcpListener};
 
 use anyhow::{Context, Result};
 use ipc::abi::ABI_VERSION;
 use ipc::abi::layout::{PAGE_SIZE, PROGRAM_BASE};
-use ipc::abi::startup::STARTUP_PAGE;
+use ipc::abi::startup::{STARTUP_PAGE, StartupHeader};
 
 use crate::build::Image;
 
@@ -18,10 +19,19 @@ const USUAL_PORT: u16 = 1234;
 /// The script, with the ABI's numbers above it.
 #[must_use]
 pub fn script() -> String {
-    let numbers = format!(
-        "ABI_VERSION = {ABI_VERSION}\nPAGE_SIZE = {PAGE_SIZE}\nPROGRAM_BASE = {PROGRAM_BASE:#x}\nSTARTUP_PAGE = {STARTUP_PAGE:#x}\n"
-    );
-    numbers + include_str!("sonde.py")
+    let numbers = [
+        ("ABI_VERSION", ABI_VERSION.into()),
+        ("PAGE_SIZE", PAGE_SIZE),
+        ("PROGRAM_BASE", PROGRAM_BASE),
+        ("STARTUP_PAGE", STARTUP_PAGE),
+        ("VERSION_OFFSET", offset_of!(StartupHeader, version) as u64),
+        ("HEAP_OFFSET", offset_of!(StartupHeader, heap_base) as u64),
+        ("PID_OFFSET", offset_of!(StartupHeader, pid) as u64),
+        ("ARGS_OFFSET", offset_of!(StartupHeader, args) as u64),
+        ("TEXTS_OFFSET", size_of::<StartupHeader>() as u64),
+    ];
+    let lines = numbers.map(|(name, number)| format!("{name} = {number:#x}\n"));
+    lines.concat() + include_str!("sonde.py")
 }
 
 /// The usual port of the loopback interface, or a free one if somebody has that.

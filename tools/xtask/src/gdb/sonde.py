@@ -34,9 +34,10 @@ class Program:
 
     def __init__(self, page):
         """From a startup page: `ipc/src/abi/startup.rs`."""
-        (self.heap_base,) = struct.unpack_from("<Q", page, 8)
-        (arguments,) = struct.unpack_from("<H", page, 24)
-        words, at = [], 28
+        (self.heap_base,) = struct.unpack_from("<Q", page, HEAP_OFFSET)
+        (self.pid,) = struct.unpack_from("<I", page, PID_OFFSET)
+        (arguments,) = struct.unpack_from("<H", page, ARGS_OFFSET)
+        words, at = [], TEXTS_OFFSET
         for _ in range(1 + arguments):
             (length,) = struct.unpack_from("<H", page, at)
             words.append(page[at + 2 : at + 2 + length].decode(errors="replace"))
@@ -48,7 +49,7 @@ class Program:
     def current():
         """None in the kernel's own address space: idle, or starting."""
         page = read(STARTUP_PAGE, PAGE_SIZE)
-        if page is None or struct.unpack_from("<I", page, 4) != (ABI_VERSION,):
+        if page is None or struct.unpack_from("<I", page, VERSION_OFFSET) != (ABI_VERSION,):
             return None
         return Program(page)
 
@@ -127,7 +128,8 @@ the same program differ in CR3, so `break share_a if $cr3 == 0x44f000` stops in 
             place += " " + frame.name()
         mode = "user" if is_user else "kernel"
         root = int(gdb.parse_and_eval("$cr3"))
-        return "%-6s  %s, cr3 %#x, at %s" % (mode, program.line if program else "no program", root, place)
+        what = "pid %d %s" % (program.pid, program.line) if program else "no program"
+        return "%-6s  %s, cr3 %#x, at %s" % (mode, what, root, place)
 
 
 class Symbols(gdb.Command):

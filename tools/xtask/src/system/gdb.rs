@@ -129,12 +129,22 @@ fn debug(context: &Context<'_>, options: BootOptions) -> Verdict {
     let (start, rest) = rest.split_once("\nprogram:\n").context(said.clone())?;
     let (program, other) = rest.split_once("\nother:\n").context(said.clone())?;
 
+    // gdb has left; the machine goes on.
+    let mut pids = Vec::new();
+    for _ in 0..2 {
+        guest.wait_for("started ")?;
+        let said = guest.prompt()?;
+        pids.extend(said.split(' ').next().map(str::to_owned));
+    }
+
     has_line(early, |line| line.ends_with(" in _start32 ()"))?;
     has_frame(context, kernel, KERNEL)?;
     has_line(kernel, |line| line.ends_with(" in syscall_entry ()"))?;
     has_line(start, |line| {
         line.starts_with('*')
-            && line.contains(&format!(" user    {LINE}, cr3 0x"))
+            && pids
+                .iter()
+                .any(|pid| line.contains(&format!(" user    pid {pid} {LINE}, cr3 0x")))
             && line.ends_with(", at 0x400000 _start")
     })?;
     has_frame(context, program, PROGRAM)?;
@@ -150,11 +160,6 @@ fn debug(context: &Context<'_>, options: BootOptions) -> Verdict {
         line.starts_with('*') && line.ends_with(" share_b")
     })?;
 
-    // gdb has left; the machine goes on.
-    for _ in 0..2 {
-        guest.wait_for("started ")?;
-        guest.prompt()?;
-    }
     guest.send(b"poweroff\n")?;
     Ok(guest.expect_exit(debug_exit(POWER_OFF))?)
 }
