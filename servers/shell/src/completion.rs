@@ -12,6 +12,7 @@ use crate::command::{Argument, COMMANDS, find};
 use crate::protocol::Completion;
 use crate::session::Session;
 use crate::system::System;
+use crate::words::COMMENT;
 
 /// Blanks between two columns of the choice.
 const GAP: usize = 2;
@@ -31,7 +32,8 @@ pub fn complete(
     system: &mut dyn System,
     session: &mut dyn Session,
 ) -> Completion {
-    if before.contains('"') {
+    let is_comment = |word: &str| word.starts_with(COMMENT);
+    if before.contains('"') || before.split(' ').any(is_comment) {
         return Completion::Nothing;
     }
     let (words, begun) = before.rsplit_once(' ').unwrap_or(("", before));
@@ -189,6 +191,7 @@ mod tests {
             ("kill 12 1", Completion::Nothing),
             ("nonsense pro", Completion::Nothing),
             ("run \"ch", Completion::Nothing),
+            ("repeat 3 # pro", Completion::Nothing),
             ("xyz", Completion::Nothing),
         ] {
             let mut session = FakeSession::default();

@@ -7,7 +7,11 @@ use alloc::vec::Vec;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenQuote;
 
-/// Splits a line at spaces. Double quotes keep a word together; there is no other special character.
+/// Begins a comment, where a word would begin.
+pub const COMMENT: char = '#';
+
+/// Splits a line at spaces. Double quotes keep a word together, and a `#` where a word would begin ends the line, so that what
+/// `help` and the documents print can be typed as it stands. There is no other special character.
 ///
 /// # Errors
 /// [`OpenQuote`] if the last quote has no partner.
@@ -22,6 +26,7 @@ pub fn split(line: &str) -> Result<Vec<String>, OpenQuote> {
                 word.get_or_insert_default();
             }
             ' ' if !quoted => words.extend(word.take()),
+            COMMENT if word.is_none() => break,
             other => word.get_or_insert_default().push(other),
         }
     }
@@ -51,6 +56,19 @@ mod tests {
         );
         assert_eq!(split("   "), Ok(vec![]));
         assert_eq!(split("a \"b"), Err(OpenQuote));
+    }
+
+    #[test]
+    fn a_comment_begins_where_a_word_would() {
+        assert_eq!(
+            split("kill 7  # it's \"done"),
+            Ok(vec!["kill".into(), "7".into()])
+        );
+        assert_eq!(split("#kill 7"), Ok(vec![]));
+        assert_eq!(
+            split("a#b \"#c\" \"\"#d \" # \""),
+            Ok(vec!["a#b".into(), "#c".into(), "#d".into(), " # ".into()])
+        );
     }
 
     proptest! {

@@ -11,9 +11,11 @@ pub(super) const ECHO: Command = Command {
     usage: "echo [WORDS]",
     summary: "print the words",
     arguments: &[],
-    details: "",
+    details: "\
+Of any command, what is behind a `#` that begins a word is a comment.
+",
     facts: None,
-    examples: &[("echo \"before  the run\"", "quotes keep blanks")],
+    examples: &[("echo \"before  the run\"", "quotes keep blanks, and a `#`")],
     run: echo,
 };
 

@@ -5,7 +5,6 @@ mod usage;
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::qemu::{REBOOT, debug_exit};
 use crate::test::{Case, Context, Verdict};
 
 use super::calm::until;
@@ -40,7 +39,6 @@ pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
         Case::new("objects_are_what_the_pools_have", || objects(context)),
         Case::new("interrupts_are_counted", || irq(context)),
         Case::new("a_trace_shows_a_programs_life", || trace(context)),
-        Case::new("reboot_asks_for_another_boot", || reboot(context)),
     ]
 }
 
@@ -251,11 +249,4 @@ fn trace(context: &Context<'_>) -> Verdict {
         Ok(())
     })?;
     session.power_off()
-}
-
-/// What boots it again is `run.sh` (suite `script`).
-fn reboot(context: &Context<'_>) -> Verdict {
-    let mut session = Session::on(context, 2)?;
-    session.guest.send(b"reboot\n")?;
-    Ok(session.guest.expect_exit(debug_exit(REBOOT))?)
 }

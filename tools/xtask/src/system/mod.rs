@@ -17,6 +17,7 @@ mod machine;
 pub mod miniature;
 mod panic;
 mod profile;
+mod reboot;
 pub mod refusals;
 mod report;
 mod runtime;
@@ -52,6 +53,7 @@ pub fn run(context: &Context<'_>) -> Result<Report> {
     cases.extend(arguments::cases(context));
     cases.extend(input::cases(context));
     cases.extend(inspect::cases(context));
+    cases.extend(reboot::cases(context));
     cases.extend(interrupt::cases(context));
     cases.extend(profile::cases(context));
     cases.extend(truth::cases(context));

@@ -37,7 +37,14 @@ impl Session {
     /// # Errors
     /// If it does not get there.
     pub fn boot_image(image: &Image, options: BootOptions) -> Result<Self> {
-        let mut guest = Guest::boot(image, options)?;
+        Self::begin(Guest::boot(image, options)?)
+    }
+
+    /// Waits for the prompt of a machine that boots.
+    ///
+    /// # Errors
+    /// If it does not get there.
+    pub fn begin(mut guest: Guest) -> Result<Self> {
         let greeting = guest.prompt()?;
         Ok(Self {
             guest,

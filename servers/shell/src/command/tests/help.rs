@@ -10,6 +10,7 @@ use super::super::{COMMANDS, Command, Group};
 use super::super::{top, trace};
 use super::{Bench, run};
 use crate::terminal::output::PAGE_ROWS;
+use crate::words::split;
 
 #[test]
 fn help_lists_every_command_once_in_its_group() {
@@ -76,6 +77,10 @@ fn every_command_has_a_usage_and_an_example() {
             assert_eq!(first(line).as_deref(), Some(name), "{line}");
             assert!(text.contains(&format!("> {line}")) && !what.is_empty());
         }
+        // Typed as printed, with what is said of it, it is the same command.
+        let printed = text.lines().filter_map(|line| line.strip_prefix("> "));
+        let examples = command.examples.iter().map(|(line, _)| *line);
+        assert!(printed.map(split).eq(examples.map(split)), "{text}");
     }
 }
 
