@@ -33,7 +33,8 @@ impl<H: Hardware, T> Hold<'_, H, T> {
 impl<H: Hardware, T> Drop for Hold<'_, H, T> {
     fn drop(&mut self) {
         if self.grant.object.is_counted() {
-            self.kernel.release(self.cpu, &self.grant.without_rights());
+            self.kernel
+                .release(self.cpu, &Grant::keeping(self.grant.object));
         }
     }
 }
@@ -70,7 +71,7 @@ impl<H: Hardware> Kernel<H> {
         let grant = handles.get(&self.pools.chunks, handle)?;
         let object = grant.named(object, rights)?;
         if grant.object.is_counted() {
-            self.retain(caller.cpu, &grant.without_rights());
+            self.retain(caller.cpu, &Grant::keeping(grant.object));
         }
         drop(handles);
         // From here on the drop of the hold gives the count back.

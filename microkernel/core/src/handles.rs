@@ -22,11 +22,11 @@ pub struct Grant {
 }
 
 impl Grant {
-    /// The same object, for who keeps it and does nothing to it.
+    /// An object, for who keeps it and does nothing to it.
     #[must_use]
-    pub const fn without_rights(self) -> Self {
+    pub const fn keeping(object: Object) -> Self {
         Self {
-            object: self.object,
+            object,
             rights: Rights::empty(),
         }
     }

@@ -9,7 +9,6 @@ use crate::object::{Notification, Object};
 use crate::sched::load::add;
 use crate::trace::Event;
 use core::sync::atomic::Ordering::Relaxed;
-use ipc::abi::Rights;
 use ipc::abi::trace::{InterruptKind, TraceKind};
 
 /// Who takes which line.
@@ -107,13 +106,7 @@ impl<H: Hardware> Kernel<H> {
             }
         };
         if let Some(Line { notification, .. }) = gone {
-            self.release(
-                cpu,
-                &Grant {
-                    object: Object::Notification(notification),
-                    rights: Rights::empty(),
-                },
-            );
+            self.release(cpu, &Grant::keeping(Object::Notification(notification)));
         }
     }
 }

@@ -56,13 +56,7 @@ impl<H: Hardware> Kernel<H> {
             });
             line
         };
-        self.retain(
-            cpu,
-            &Grant {
-                object: Object::Notification(reference),
-                rights: Rights::empty(),
-            },
-        );
+        self.retain(cpu, &Grant::keeping(Object::Notification(reference)));
         let rights = Rights::MANAGE | Rights::TRANSFER | Rights::DUPLICATE;
         let grant = Grant {
             object: Object::Interrupt(line),

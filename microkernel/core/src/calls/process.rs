@@ -39,10 +39,7 @@ impl<H: Hardware> Kernel<H> {
         let reference =
             self.create_process(caller.cpu, Some(caller.slot), quota_pages, image, name)?;
         let process = self.process(reference.index());
-        let watched = Grant {
-            object: Object::Notification(notified),
-            rights: Rights::empty(),
-        };
+        let watched = Grant::keeping(Object::Notification(notified));
         self.retain(caller.cpu, &watched);
         self.watch(caller.cpu, process, (notified, bits));
         let rights = Rights::MANAGE | Rights::INSPECT | Rights::DUPLICATE | Rights::TRANSFER;

@@ -135,25 +135,13 @@ impl<H: Hardware> Kernel<H> {
             Rights::SIGNAL,
         )?;
         let reference = hold.object;
-        self.retain(
-            caller.cpu,
-            &Grant {
-                object: Object::Notification(reference),
-                rights: Rights::empty(),
-            },
-        );
+        self.retain(caller.cpu, &Grant::keeping(Object::Notification(reference)));
         let before = self
             .profiler_watcher
             .lock(&caller.cpu.token)
             .replace((reference, bits));
         if let Some((before, _)) = before {
-            self.release(
-                caller.cpu,
-                &Grant {
-                    object: Object::Notification(before),
-                    rights: Rights::empty(),
-                },
-            );
+            self.release(caller.cpu, &Grant::keeping(Object::Notification(before)));
         }
         Ok(())
     }

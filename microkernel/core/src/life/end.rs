@@ -216,13 +216,7 @@ impl<H: Hardware> Kernel<H> {
         }
         if let Some((notification, bits)) = watcher {
             self.set_bits(cpu, notification, bits);
-            self.release(
-                cpu,
-                &Grant {
-                    object: Object::Notification(notification),
-                    rights: ipc::abi::Rights::empty(),
-                },
-            );
+            self.release(cpu, &Grant::keeping(Object::Notification(notification)));
         }
         self.release_process(&cpu.token, slot);
         Progress::Done

@@ -15,6 +15,10 @@ use crate::buffer;
 use crate::suite::Suite;
 use crate::world::{PRIORITY, World, made, raw};
 
+/// The port that says which PCI configuration register is meant, and a device of a bus that does not exist; its lower half has bits too.
+const PCI_ADDRESS: u64 = 0xcf8;
+const PCI_BUS: u64 = 0x0012_3400;
+
 pub fn run(suite: &mut Suite, cpus: u64) {
     let world = World::new();
     lines(suite, &world);
@@ -83,6 +87,17 @@ fn ports(suite: &mut Suite, world: &World) {
     let each = each.map(|read| read.registers[0]);
     let want = [0x34, 0x12, 0x1234];
     suite.equal(Syscall::port_write, "both are written", each, want);
+    // A register that is written and read whole alone.
+    let address = syscall::ports_create(world.system, PCI_ADDRESS, 4);
+    let address = OwnedHandle::new(made("ports", address));
+    let write = |value| [raw(address.raw()), 0, 4, value, 0, 0];
+    let of_five = 1 << 32 | PCI_BUS;
+    suite.check(Syscall::port_write, "four bytes", &write(of_five), Ok(()));
+    let read = [raw(address.raw()), 0, 4, 0, 0, 0];
+    let read = suite.check(Syscall::port_read, "of four bytes", &read, Ok(()));
+    let read = read.registers[0];
+    suite.equal(Syscall::port_write, "four are written", read, PCI_BUS);
+    suite.check(Syscall::port_write, "four zeroes", &write(0), Ok(()));
     suite.check(
         Syscall::port_read,
         "two bytes at the last",
