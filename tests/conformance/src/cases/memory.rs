@@ -92,13 +92,14 @@ fn parts(suite: &mut Suite, world: &World) {
         &[raw(part.raw()), 2, 1, 0, 0, 0],
         Err(Error::BadArgument),
     );
-    let device = suite.check(
-        what,
-        "of a device",
-        &[raw(world.device.raw()), 0, 1, 0, 0, 0],
-        Ok(()),
-    );
-    super::close(suite, what, super::handle(&device));
+    let device = syscall::memory_physical(world.system, DEVICE, 2);
+    let device = OwnedHandle::new(made("device memory", device));
+    let part = [raw(device.raw()), 1, 1, 0, 0, 0];
+    let part = suite.check(what, "of a device", &part, Ok(()));
+    let part = OwnedHandle::new(super::handle(&part));
+    let info = syscall::memory_info(part.raw());
+    let second = DEVICE + PAGE_SIZE;
+    suite.equal(what, "where that is in it", info, Ok((1, second)));
     let weak = made(
         "a copy",
         handle::duplicate(world.run.raw(), Rights::READ | Rights::DUPLICATE),

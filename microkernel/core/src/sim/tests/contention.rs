@@ -54,21 +54,24 @@ fn a_mapping_in_the_making_can_be_unmapped() {
     two.maps.sim.tear_down();
 }
 
-/// Who maps helps to take apart what another unmaps half-way, and has not mapped it.
+/// Who maps helps to take apart what another unmaps half-way, and has not mapped it; when it hears so, no CPU can use the pages.
 #[test]
 fn a_mapping_that_is_unmapped_before_it_is_whole_is_busy() {
     let mut two = Two::new();
+    let third = two.maps.sim.started(two.maps.program);
     two.begin(Syscall::map, &two.wanted(READ));
     two.maps.sim.again(two.maps.user);
     let unmap = [0, AT, PAGES];
     let half = two.maps.sim.step(two.other, Syscall::unmap, &unmap);
     assert_eq!(half, Outcome::Restarts);
     let change = [0, AT, PAGES, READ];
-    let third = two.maps.sim.started(two.maps.program);
     let change = two.maps.sim.issue(third, Syscall::protect, &change);
     assert_eq!(change.error(), Error::Busy);
+    let there = two.maps.sim.schedule(third);
+    let id = two.maps.sim.cpu(there).token.id();
+    assert!(two.maps.sim.machine.touch(id, AT, false).is_some());
     assert_eq!(two.end().error(), Error::Busy);
-    assert_eq!(two.maps.touch(AT, false), None);
+    assert_eq!(two.maps.sim.machine.touch(id, AT, false), None);
     let gone = two.maps.sim.again(two.other);
     assert_eq!(gone.error(), Error::NotMapped);
     two.maps.sim.tear_down();
