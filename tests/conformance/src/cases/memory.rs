@@ -9,11 +9,14 @@ use ipc::abi::{Error, Handle, Rights, Syscall};
 use sysroot::{Mapping, OwnedHandle, handle, record, syscall};
 
 use crate::suite::Suite;
-use crate::world::{DEVICE, IO_APIC, PAGES, RAM, SCRATCH, World, made, process, raw};
+use crate::world::{DEVICE, IO_APIC, PAGES, RAM, SCRATCH, World, made, process, raw, until};
 
 const READ: u64 = Rights::READ.bits() as u64;
 /// Pages in a row that the kernel looks for at most.
 const RUN_MAX: u64 = 1024;
+/// Pages that take several steps to make, and bytes that are looked at in one go.
+const SOME: u64 = 40;
+const PIECE: usize = 256;
 
 pub fn run(suite: &mut Suite) {
     let world = World::new();
@@ -27,12 +30,8 @@ pub fn run(suite: &mut Suite) {
 /// Pages are zeroed, charged, and given back with the last handle.
 fn contents(suite: &mut Suite) {
     let what = Syscall::memory_create;
-    for (name, pages, contiguous) in [
-        ("pages", 40, 0),
-        ("pages in a row", 40, 1),
-        ("pages in a row that were used", 40, 1),
-    ] {
-        let create = [0, pages, contiguous, 0, 0, 0];
+    for (name, contiguous) in [("pages", 0), ("pages in a row", 1)] {
+        let create = [0, SOME, contiguous, 0, 0, 0];
         let made_pages = suite.check(what, name, &create, Ok(()));
         let memory = OwnedHandle::new(super::handle(&made_pages));
         let info = syscall::memory_info(memory.raw());
@@ -40,20 +39,52 @@ fn contents(suite: &mut Suite) {
             Syscall::memory_info,
             format_args!("{name}: how many, and where"),
             info.is_ok_and(|(count, base)| {
-                count == pages && (base != 0) == (contiguous == 1) && base.is_multiple_of(PAGE_SIZE)
+                count == SOME && (base != 0) == (contiguous == 1) && base.is_multiple_of(PAGE_SIZE)
             }),
         );
-        let mapping = made("a mapping", Mapping::new(memory.raw(), 0, pages, true));
-        let mut bytes = [1; 256];
-        let zero = (0..mapping.len()).step_by(bytes.len()).all(|at| {
-            mapping.read(at, &mut bytes);
-            bytes.iter().all(|byte| *byte == 0)
-        });
-        suite.holds(what, format_args!("{name}: zeroed"), zero);
-        // For the next to find.
-        for at in (0..mapping.len()).step_by(bytes.len()) {
-            mapping.write(at, &[0x5a; 256]);
+        suite.holds(what, format_args!("{name}: zeroed"), is_zero(&memory));
+    }
+    let used: Vec<_> = (0..8).map(|_| some_in_a_row()).collect();
+    let places: Vec<_> = used.iter().map(base).collect();
+    used.iter().for_each(fill);
+    drop(used);
+    // They come back a little later.
+    let mut again = some_in_a_row();
+    let came_back = until(|| {
+        let at = base(&again);
+        let within = |&place: &u64| (place..place + SOME * PAGE_SIZE).contains(&at);
+        let found = places.iter().any(within);
+        if !found {
+            again = some_in_a_row();
         }
+        found
+    });
+    suite.holds(what, "pages in a row come back", came_back);
+    suite.holds(what, "pages that were used: zeroed", is_zero(&again));
+}
+
+fn some_in_a_row() -> OwnedHandle {
+    let run = syscall::memory_create(Handle::NONE, SOME, 1);
+    OwnedHandle::new(made("pages in a row", run))
+}
+
+fn base(run: &OwnedHandle) -> u64 {
+    made("its base", syscall::memory_info(run.raw())).1
+}
+
+fn is_zero(memory: &OwnedHandle) -> bool {
+    let mapping = made("a mapping", Mapping::new(memory.raw(), 0, SOME, true));
+    let mut bytes = [1; PIECE];
+    (0..mapping.len()).step_by(PIECE).all(|at| {
+        mapping.read(at, &mut bytes);
+        bytes.iter().all(|byte| *byte == 0)
+    })
+}
+
+fn fill(memory: &OwnedHandle) {
+    let mapping = made("a mapping", Mapping::new(memory.raw(), 0, SOME, true));
+    for at in (0..mapping.len()).step_by(PIECE) {
+        mapping.write(at, &[0x5a; PIECE]);
     }
 }
 
