@@ -15,6 +15,8 @@ use crate::buffer;
 use crate::suite::Suite;
 use crate::world::{PRIORITY, World, made, raw};
 
+/// Calls that are made to be counted.
+const CALLS: u64 = 10_000;
 /// The port that says which PCI configuration register is meant, and a device of a bus that does not exist; its lower half has bits too.
 const PCI_ADDRESS: u64 = 0xcf8;
 const PCI_BUS: u64 = 0x0012_3400;
@@ -203,6 +205,15 @@ fn state(suite: &mut Suite, world: &World, cpus: u64) {
         let past = format_args!("{kind:?}, one more than there can be");
         suite.check(what, past, &ask(kind, end), Err(Error::NotFound));
     }
+    let pinned = syscall::thread_set(Handle::NONE, PRIORITY, 0);
+    suite.equal(Syscall::thread_set, "the first CPU", pinned, Ok(()));
+    let made_calls = || made("a record", record::cpu_info(world.system, 0)).syscalls;
+    let before = made_calls();
+    for _ in 0..CALLS {
+        made("a call", syscall::null());
+    }
+    let counted = made_calls() - before >= CALLS;
+    suite.holds(what, "a CPU's calls are counted", counted);
     let version = suite.check(what, "the version", &ask(InfoKind::Version, 0), Ok(()));
     suite.holds(what, "there is one", version.registers[0] > 0);
     let missing = Err(Error::NotFound);

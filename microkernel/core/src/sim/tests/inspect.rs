@@ -260,13 +260,13 @@ fn mappings_and_their_pages() {
     sim.issue(root, Syscall::map, &first).results();
     let row = sim.make(root, Syscall::memory_create, &[process, 2, 1]);
     let part = sim.make(root, Syscall::memory_part, &[raw(row), 1, 1]);
-    for (at, memory) in [(0x50_0000, row), (0x60_0000, part)] {
-        let mapped = map(raw(memory), at, 0, 1, read);
+    for (at, memory, first) in [(0x50_0000, row, 1), (0x60_0000, part, 0)] {
+        let mapped = map(raw(memory), at, first, 1, read);
         sim.issue(root, Syscall::map, &mapped).results();
     }
-    let device = [raw(sim.system), 0xf000_0000, 1];
+    let device = [raw(sim.system), 0xf000_0000, 2];
     let device = sim.make(root, Syscall::memory_physical, &device);
-    let mapped = map(raw(device), 0x70_0000, 0, 1, write);
+    let mapped = map(raw(device), 0x70_0000, 1, 1, write);
     sim.issue(root, Syscall::map, &mapped).results();
 
     let seen: Vec<_> = (0..5).filter_map(|n| mapping(&mut sim, n)).collect();
@@ -281,11 +281,15 @@ fn mappings_and_their_pages() {
         shown,
         [
             (0x40_0000, 2, 1, MappingSource::Memory as u64, write),
-            (0x50_0000, 1, 0, MappingSource::Contiguous as u64, read),
+            (0x50_0000, 1, 1, MappingSource::Contiguous as u64, read),
             (0x60_0000, 1, 0, MappingSource::Contiguous as u64, read),
-            (0x70_0000, 1, 0, MappingSource::Device as u64, write),
+            (0x70_0000, 1, 1, MappingSource::Device as u64, write),
         ]
     );
+    // What the handles allowed, with which they were mapped.
+    let allowed = Rights::READ | Rights::WRITE | Rights::DUPLICATE | Rights::TRANSFER;
+    let allowed = u64::from(allowed.bits());
+    assert!(seen.iter().all(|mapping| mapping.allowed == allowed));
     let mut objects: Vec<_> = seen.iter().map(|mapping| mapping.object).collect();
     objects.dedup();
     assert_eq!(objects.len(), 4, "each object has a number of its own");
