@@ -33,14 +33,15 @@ impl<P: Responder> @name@::Service<P> for Server {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ipc::proto::{CallError, Loopback};
+    use ipc::proto::{self, Loopback};
 
     #[test]
     fn numbers_are_added_up_to_the_largest_sum() {
         let server = Server { sum: SUM_MAX - 5 };
         let mut client = @name@::Client::new(Loopback::new(server, @name@::dispatch));
         assert_eq!(client.add(&3), Ok(SUM_MAX - 2));
-        assert_eq!(client.add(&3), Err(CallError::Service(@Name@Error::Full)));
+        let full = proto::CallError::Service(@Name@Error::Full);
+        assert_eq!(client.add(&3), Err(full));
         assert_eq!(client.sum(&()), Ok(SUM_MAX - 2));
     }
 }
