@@ -9,7 +9,13 @@
 //! The kernel, init and profd read it, and none of them can be sure that it is whole: [`Bootfs::parse`] checks the structure
 //! once, [`File::verify`] the content of one file when it is about to be used. Nothing here allocates or panics.
 
+#[cfg(any(test, feature = "archive"))]
+mod archive;
+
 use core::fmt;
+
+#[cfg(any(test, feature = "archive"))]
+pub use archive::Archive;
 
 use crate::digest::fnv1a;
 
@@ -258,35 +264,11 @@ fn hex(bytes: &[u8], start: usize) -> Option<u32> {
 mod tests {
     use super::*;
 
-    /// Appends an entry, as an archiver would.
-    fn push(out: &mut Vec<u8>, name: &str, data: &[u8]) {
-        out.extend_from_slice(MAGIC);
-        for field in fields(name, data) {
-            out.extend_from_slice(format!("{field:08X}").as_bytes());
-        }
-        out.extend_from_slice(name.as_bytes());
-        out.push(0);
-        out.resize(out.len().next_multiple_of(4), 0);
-        out.extend_from_slice(data);
-        out.resize(out.len().next_multiple_of(4), 0);
-    }
-
-    /// Appends a filler and then a file whose data is on a page boundary.
-    fn push_aligned(out: &mut Vec<u8>, name: &str, data: &[u8]) {
-        let filler = align4(HEADER_SIZE + "pad/0".len() + 1);
-        let header = align4(HEADER_SIZE + name.len() + 1);
-        let target = (out.len() + filler + header).next_multiple_of(ALIGNMENT);
-        let zeros = vec![0; target - out.len() - filler - header];
-        push(out, "pad/0", &zeros);
-        push(out, name, data);
-    }
-
     fn archive() -> Vec<u8> {
-        let mut out = Vec::new();
-        push_aligned(&mut out, "system", b"abc");
-        push_aligned(&mut out, "bin/init", &[7; 5000]);
-        push(&mut out, TRAILER, b"");
-        out
+        let mut archive = Archive::default();
+        archive.add("system", b"abc");
+        archive.add("bin/init", &[7; 5000]);
+        archive.finish()
     }
 
     #[test]
@@ -302,6 +284,26 @@ mod tests {
         assert_eq!(file.verify(), Ok(()));
         assert_eq!(bootfs.find("pad/0"), None);
         assert_eq!(bootfs.find("bin/none"), None);
+    }
+
+    #[test]
+    fn the_reader_finds_what_was_written() {
+        let contents: Vec<Vec<u8>> = [0, 1, 3, 4095, 4096, 4097, 20_000]
+            .iter()
+            .map(|&len| (0..len).map(|i: usize| (i % 251) as u8).collect())
+            .collect();
+        let mut archive = Archive::default();
+        for (index, content) in contents.iter().enumerate() {
+            archive.add(&format!("bin/program-{}", "x".repeat(index)), content);
+        }
+        let bytes = archive.finish();
+        let bootfs = Bootfs::parse(&bytes).unwrap();
+        assert_eq!(bootfs.files().count(), contents.len());
+        for (file, content) in bootfs.files().zip(&contents) {
+            assert_eq!(file.data, content);
+            assert_eq!(file.offset % ALIGNMENT, 0);
+            assert_eq!(file.verify(), Ok(()));
+        }
     }
 
     #[test]
@@ -353,26 +355,25 @@ mod tests {
         assert_eq!(change(name_size, b"FFFFFFFF"), Error::BadName { offset: 0 });
         assert_eq!(change(HEADER_SIZE, b"\xff"), Error::BadName { offset: 0 });
 
-        let mut bytes = Vec::new();
-        push(&mut bytes, "bin/init", b"not on a page");
-        push(&mut bytes, TRAILER, b"");
+        let mut archive = Archive::default();
+        archive.push("bin/init", b"not on a page");
         assert_eq!(
-            Bootfs::parse(&bytes).unwrap_err(),
+            Bootfs::parse(&archive.finish()).unwrap_err(),
             Error::Misaligned { offset: 0 }
         );
     }
 
     #[test]
     fn the_walk_is_bounded() {
-        let mut bytes = Vec::new();
-        for _ in 0..FILES_MAX {
-            push(&mut bytes, "pad/0", b"");
-        }
-        let mut full = bytes.clone();
-        push(&mut full, TRAILER, b"");
-        assert!(Bootfs::parse(&full).is_ok());
-        push(&mut bytes, "pad/0", b"");
-        push(&mut bytes, TRAILER, b"");
-        assert_eq!(Bootfs::parse(&bytes).unwrap_err(), Error::TooManyFiles);
+        let fillers = |count| {
+            let mut archive = Archive::default();
+            for _ in 0..count {
+                archive.push("pad/0", b"");
+            }
+            archive.finish()
+        };
+        assert!(Bootfs::parse(&fillers(FILES_MAX)).is_ok());
+        let error = Bootfs::parse(&fillers(FILES_MAX + 1)).unwrap_err();
+        assert_eq!(error, Error::TooManyFiles);
     }
 }

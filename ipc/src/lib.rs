@@ -6,7 +6,7 @@
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
-#[cfg(any(feature = "proto", feature = "name"))]
+#[cfg(any(test, feature = "proto", feature = "name", feature = "archive"))]
 extern crate alloc;
 
 pub mod abi;

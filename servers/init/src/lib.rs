@@ -13,10 +13,12 @@ pub mod endpoints;
 pub mod events;
 pub mod grants;
 pub mod image;
+mod images;
 pub mod launch;
 pub mod machine;
 pub mod obituary;
 pub mod restart;
+mod running;
 pub mod service;
 pub mod supervisor;
 

@@ -11,7 +11,8 @@ use ipc::proto::system::INIT;
 use ipc::proto::{Call, Responder, Served};
 
 use crate::machine::Machine;
-use crate::supervisor::{Running, SUBSCRIBERS_MAX, Supervisor, WAITERS_MAX, kernel_refusal};
+use crate::running::Running;
+use crate::supervisor::{SUBSCRIBERS_MAX, Supervisor, WAITERS_MAX, kernel_refusal};
 
 impl<M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'_, M, P> {
     fn find(&mut self, pid: u32) -> Result<&mut Running<M, P>, InitError> {

@@ -7,25 +7,24 @@
 //! fails at once. With `halt` or `restart-or-halt` the system ends then.
 
 use alloc::collections::VecDeque;
-use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::ToString;
 use alloc::vec::Vec;
 
-use ipc::abi::exit::ProcessStatus;
 use ipc::abi::{Error, NEVER};
-use ipc::bootfs::{Bootfs, FILES_MAX, File, PROGRAM_SYMBOLS, PROGRAMS};
-use ipc::proto::init::{Ending, ExitReport, Happening, InitError, Name, RUNNING_MAX, Wait};
+use ipc::bootfs::Bootfs;
+use ipc::proto::init::{Ending, ExitReport, Happening, InitError, Name, RUNNING_MAX};
 use ipc::proto::system::{DEFAULT, INIT, OnDeath, Program, Start, SystemConfig};
-use ipc::proto::{Parked, Responder, Text};
-use ipc::symtab::SymbolTable;
+use ipc::proto::{Responder, Text};
 
 use crate::endpoints::Endpoints;
 use crate::events::Events;
 use crate::image::Image;
+use crate::images::{Images, path};
 use crate::launch::{self, LaunchError, Request, Step};
 use crate::machine::Machine;
 use crate::obituary::Obituary;
 use crate::restart::{Backoff, NO_ROOM_DELAY};
+use crate::running::Running;
 
 /// Most calls of `wait` that are parked at once.
 pub const WAITERS_MAX: usize = 128;
@@ -35,24 +34,6 @@ pub const ENDED_MAX: usize = 64;
 pub const SUBSCRIBERS_MAX: usize = 8;
 
 const _: () = assert!(crate::events::KEPT >= 2 * RUNNING_MAX);
-
-/// A process that runs, or is held.
-pub(crate) struct Running<M: Machine, P: Responder> {
-    pub(crate) pid: u32,
-    pub(crate) name: Name,
-    /// Index of its entry.
-    program: usize,
-    pub(crate) process: M::Process,
-    /// Pages that it may use, which are taken from init's.
-    pub(crate) quota_pages: u64,
-    /// Its first thread, as long as it is held.
-    pub(crate) held: Option<M::Handle>,
-    /// When it was launched, in nanoseconds.
-    since: u64,
-    /// Badge of who started it; 0 for init.
-    starter: u64,
-    pub(crate) waiters: Vec<Parked<P, Wait>>,
-}
 
 /// A server to be started again.
 #[derive(Clone, Copy, Debug)]
@@ -66,9 +47,7 @@ pub struct Supervisor<'a, M: Machine, P: Responder<Handle = M::Handle>> {
     pub(crate) machine: M,
     /// init's own process id.
     pub(crate) own: u32,
-    archive: Bootfs<'a>,
-    /// Numbers of the images that were found whole.
-    whole: Vec<u32>,
+    images: Images<'a>,
     config: SystemConfig,
     endpoints: Endpoints<M::Handle>,
     pub(crate) running: Vec<Running<M, P>>,
@@ -92,8 +71,7 @@ impl<'a, M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'a, M, P> {
         let mut supervisor = Self {
             machine,
             own,
-            archive,
-            whole: Vec::with_capacity(FILES_MAX),
+            images: Images::new(archive),
             backoffs: alloc::vec![Backoff::default(); config.programs.len()],
             config,
             endpoints,
@@ -104,7 +82,7 @@ impl<'a, M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'a, M, P> {
             subscribers: Vec::new(),
         };
         let image = supervisor.config.entry(INIT).map(|init| init.image.clone());
-        if let Some((file, number)) = image.and_then(|image| supervisor.file(&image))
+        if let Some((file, number)) = image.and_then(|image| supervisor.images.find(&image))
             && let Ok(image) = Image::read(file.data)
         {
             let name = Text::cut(INIT);
@@ -208,9 +186,9 @@ impl<'a, M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'a, M, P> {
         stdout: Option<M::Handle>,
         starter: u64,
     ) -> Result<u32, LaunchError> {
-        let path = image_path(program, name);
-        let (file, image_number) = self.file(&path).ok_or(LaunchError::NoImage)?;
-        self.verify(&file, image_number)?;
+        let path = path(program, name);
+        let (file, image_number) = self.images.find(&path).ok_or(LaunchError::NoImage)?;
+        self.images.verify(&file, image_number)?;
         let image = Image::read(file.data).map_err(LaunchError::Image)?;
         self.endpoints
             .open(program, &mut self.machine)
@@ -244,8 +222,7 @@ impl<'a, M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'a, M, P> {
     pub(crate) fn program_after(&self, name: &str) -> Option<Name> {
         let entries = &self.config.programs;
         let entries = entries.iter().map(|program| program.name.as_str());
-        let files = self.archive.files();
-        let files = files.filter_map(|file| file.name.strip_prefix(PROGRAMS));
+        let files = self.images.programs();
         let on_demand = |name: &str| {
             let entry = self.config.entry(name);
             name != DEFAULT && entry.is_some_and(|entry| entry.start == Start::Demand)
@@ -255,30 +232,6 @@ impl<'a, M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'a, M, P> {
             .filter(|&other| other > name && on_demand(other))
             .filter_map(|name| Name::try_from(name).ok())
             .min()
-    }
-
-    /// The symbol table of a program's image.
-    fn symbols(&self, index: usize, name: &str) -> Option<SymbolTable<'a>> {
-        let path = image_path(self.config.programs.get(index)?, name);
-        let path = format!("{PROGRAM_SYMBOLS}{}", path.strip_prefix(PROGRAMS)?);
-        SymbolTable::parse(self.archive.find(&path)?.data).ok()
-    }
-
-    /// A file of the archive, and its number as an image: its place among the files, from 1. The kernel's image is 0.
-    fn file(&self, name: &str) -> Option<(File<'a>, u32)> {
-        self.archive
-            .files()
-            .zip(1..)
-            .find(|(file, _)| file.name == name)
-    }
-
-    /// Checks the content of an image before its first start: nobody writes to the archive, so that once is enough.
-    fn verify(&mut self, file: &File<'_>, number: u32) -> Result<(), LaunchError> {
-        if !self.whole.contains(&number) {
-            file.verify().map_err(|_| LaunchError::Damaged)?;
-            self.whole.push(number);
-        }
-        Ok(())
     }
 
     /// Starts a server by itself. What the kernel refuses counts as one that died at once; a file does not get better.
@@ -328,7 +281,7 @@ impl<'a, M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'a, M, P> {
         let mut index = 0;
         while let Some(running) = self.running.get(index) {
             let status = self.machine.status(&running.process);
-            match status.ok().and_then(|status| report(running, &status)) {
+            match status.ok().and_then(|status| running.report(&status)) {
                 Some(report) => again |= self.bury_one(index, report, responder),
                 None => index += 1,
             }
@@ -364,7 +317,9 @@ impl<'a, M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'a, M, P> {
             |program: &Program| program.on_death != OnDeath::Leave || !program.serves.is_empty();
         let missed = self.config.programs.get(index).is_some_and(is_missed);
         if missed || report.ending == Ending::Faulted {
-            let symbols = self.symbols(index, report.name.as_str());
+            let name = report.name.as_str();
+            let program = self.config.programs.get(index);
+            let symbols = program.and_then(|program| self.images.symbols(&path(program, name)));
             let obituary = Obituary { report, symbols };
             for line in obituary.to_string().lines() {
                 self.machine.log(format_args!("{line}"));
@@ -435,31 +390,6 @@ impl<'a, M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'a, M, P> {
             self.machine.signal(notification);
         }
     }
-}
-
-/// The file of a program of this name: its entry's, unless that is the default one.
-fn image_path(program: &Program, name: &str) -> String {
-    if program.image.is_empty() {
-        format!("{PROGRAMS}{name}")
-    } else {
-        program.image.clone()
-    }
-}
-
-/// The report of a process that has ended and whose memory is back.
-fn report<M: Machine, P: Responder>(
-    running: &Running<M, P>,
-    status: &ProcessStatus,
-) -> Option<ExitReport> {
-    let ending = Ending::from_reason(status.reason)?;
-    (status.reclaimed == 1).then(|| ExitReport {
-        pid: running.pid,
-        name: running.name.clone(),
-        ending,
-        code: status.code,
-        crash: (ending == Ending::Faulted).then(|| (&status.crash).into()),
-        cpu_ns: status.cpu_ns,
-    })
 }
 
 /// A launch that failed, as its caller hears it.

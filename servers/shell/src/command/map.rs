@@ -40,13 +40,11 @@ the same number show the same memory.
 };
 
 fn run(context: Context<'_>) -> fmt::Result {
-    let word = match *context.args {
-        [word] => word,
-        [] => return context.missing("a pid"),
-        [_, second, ..] => return context.too_many(second),
-    };
-    let found =
-        Subject::find(context.system, word).and_then(|subject| read(context.system, subject));
+    context.with_subject(show)
+}
+
+fn show(context: Context<'_>, subject: Subject) -> fmt::Result {
+    let found = read(context.system, subject);
     let (subject, mappings, threads) = match found {
         Ok(Some(found)) => found,
         Ok(None) => return context.fail("it changes faster than it can be read"),

@@ -8,6 +8,7 @@ use ipc::abi::exit::ExitReason;
 use ipc::abi::inspect::ProcessInfo;
 use ipc::proto::init;
 
+use super::Context;
 use super::argument::{self, NotAPid};
 use crate::format::Name;
 use crate::inspect::in_use;
@@ -86,6 +87,21 @@ impl Subject {
         match same.filter(|now| now.reason == ExitReason::Running as u64) {
             Some(info) => Ok(Self { info, ..self }),
             None => Err(ended(&self.info)),
+        }
+    }
+}
+
+impl Context<'_> {
+    /// Does this with the process that the only argument names; else says what is wrong with the arguments.
+    pub(super) fn with_subject(self, run: fn(Self, Subject) -> fmt::Result) -> fmt::Result {
+        let word = match *self.args {
+            [word] => word,
+            [] => return self.missing("a pid"),
+            [_, second, ..] => return self.too_many(second),
+        };
+        match Subject::find(self.system, word) {
+            Ok(subject) => run(self, subject),
+            Err(error) => self.fail(error),
         }
     }
 }

@@ -31,15 +31,10 @@ TIME  how long it ran
 };
 
 fn run(context: Context<'_>) -> fmt::Result {
-    let word = match *context.args {
-        [word] => word,
-        [] => return context.missing("a pid"),
-        [_, second, ..] => return context.too_many(second),
-    };
-    let subject = match Subject::find(context.system, word) {
-        Ok(subject) => subject,
-        Err(error) => return context.fail(error),
-    };
+    context.with_subject(show)
+}
+
+fn show(context: Context<'_>, subject: Subject) -> fmt::Result {
     let threads = in_use(|slot| context.system.thread_slot(slot)).map_err(NoSubject::Kernel);
     let still = threads.and_then(|threads| {
         subject.again(context.system)?;

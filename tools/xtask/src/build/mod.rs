@@ -3,7 +3,6 @@
 //! The kernel is built by an invocation of its own, because cargo unites the features that all packages of one
 //! invocation ask for, and the kernel must not get the programs' serializer.
 
-mod archive;
 mod compile;
 mod config;
 mod config_check;
@@ -18,13 +17,12 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use ipc::bootfs;
+use ipc::bootfs::{self, Archive};
 use ipc::name::KERNEL_CRATES;
 use ipc::proto::system::{Start, SystemConfig};
 
 use crate::gdb;
 use crate::workspace::Workspace;
-use archive::Archive;
 use compile::Executable;
 use config::SystemFile;
 pub use edition::{Edition, SHIPPED, TEST};

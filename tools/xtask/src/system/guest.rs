@@ -3,10 +3,14 @@
 //! Every wait has a deadline, so long that only a guest that hangs can miss it: no test depends on how fast the machine is. A
 //! wait that fails carries everything the guest has printed.
 
-use std::fmt;
-use std::io::{self, Read, Write};
+mod error;
+mod output;
+#[cfg(test)]
+mod tests;
+
+use std::io::{self, Write};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -14,7 +18,8 @@ use crate::build::Image;
 use crate::cli::BootOptions;
 use crate::qemu::{Machine, Network, Serial};
 
-use super::screen::Screen;
+pub use error::GuestError;
+use output::Output;
 
 /// How long a guest may take to say anything that a test waits for.
 pub const PATIENCE: Duration = Duration::from_secs(120);
@@ -22,123 +27,6 @@ pub const PATIENCE: Duration = Duration::from_secs(120);
 pub const PROMPT: &str = "> ";
 /// How often the end of the process is looked for.
 const POLL: Duration = Duration::from_millis(10);
-/// How long a guest that prints all the time is seldom silent.
-const QUIET: Duration = Duration::from_millis(300);
-
-/// Why the guest did not do what was waited for.
-#[derive(Debug)]
-pub enum GuestError {
-    /// The machine could not be started.
-    Spawn(io::Error),
-    /// It no longer takes input.
-    Send(io::Error),
-    /// Not in time.
-    Timeout {
-        /// What was waited for.
-        waiting_for: String,
-        /// All that was printed.
-        transcript: String,
-    },
-    /// It ended first.
-    Ended {
-        /// What was waited for.
-        waiting_for: String,
-        /// All that was printed.
-        transcript: String,
-    },
-    /// It ended with a status that was not expected.
-    Status {
-        /// QEMU's.
-        status: ExitStatus,
-        /// All that was printed.
-        transcript: String,
-    },
-    /// Its process cannot be waited for.
-    Wait(io::Error),
-}
-
-impl fmt::Display for GuestError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Spawn(error) => write!(f, "cannot start the machine: {error}"),
-            Self::Send(error) => write!(f, "the machine takes no input: {error}"),
-            Self::Status { status, transcript } => {
-                write!(f, "the machine ended with {status}; it said:\n{transcript}")
-            }
-            Self::Wait(error) => write!(f, "cannot wait for the machine: {error}"),
-            Self::Timeout {
-                waiting_for,
-                transcript,
-            } => {
-                write!(
-                    f,
-                    "waited in vain for {waiting_for}; the guest said:\n{transcript}"
-                )
-            }
-            Self::Ended {
-                waiting_for,
-                transcript,
-            } => {
-                write!(
-                    f,
-                    "the machine ended before {waiting_for}; it said:\n{transcript}"
-                )
-            }
-        }
-    }
-}
-
-impl std::error::Error for GuestError {}
-
-/// What the guest has printed, shared with the threads that read it.
-#[derive(Default)]
-struct Output {
-    state: Mutex<OutputState>,
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct OutputState {
-    screen: Screen,
-    errors: Vec<u8>,
-    /// Streams that are still read.
-    open: u8,
-}
-
-impl Output {
-    /// For one who reads a stream to its end.
-    fn open(self: &Arc<Self>) -> Arc<Self> {
-        self.lock().open += 1;
-        Arc::clone(self)
-    }
-
-    /// A stream has been read to its end.
-    fn close(&self) {
-        self.lock().open -= 1;
-        self.changed.notify_all();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, OutputState> {
-        // A reader that panicked leaves bytes that are still worth showing.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl OutputState {
-    fn transcript(&self) -> String {
-        let text = self.screen.text();
-        let (text, errors) = (
-            String::from_utf8_lossy(&text).into_owned(),
-            String::from_utf8_lossy(&self.errors),
-        );
-        if errors.is_empty() {
-            text
-        } else {
-            format!("{text}\n(stderr)\n{errors}")
-        }
-    }
-}
-
 /// A machine that runs; it is killed when this is dropped.
 pub struct Guest {
     child: Child,
@@ -194,21 +82,10 @@ impl Guest {
         let mut child = command.spawn().map_err(GuestError::Spawn)?;
         let output = Arc::new(Output::default());
         if let Some(stdout) = child.stdout.take() {
-            let output = output.open();
-            thread::spawn(move || {
-                read_all(stdout, |bytes| {
-                    output.lock().screen.feed(bytes);
-                    output.changed.notify_all();
-                });
-                output.close();
-            });
+            output.show(stdout);
         }
         if let Some(stderr) = child.stderr.take() {
-            let output = output.open();
-            thread::spawn(move || {
-                read_all(stderr, |bytes| output.lock().errors.extend(bytes));
-                output.close();
-            });
+            output.keep_errors(stderr);
         }
         Ok(Self {
             stdin: child.stdin.take(),
@@ -285,25 +162,7 @@ impl Guest {
     /// # Errors
     /// If it goes on printing.
     pub fn quiet(&mut self) -> Result<String, GuestError> {
-        let deadline = Instant::now() + self.patience;
-        let mut before = self.output.lock().screen.new_text();
-        loop {
-            thread::sleep(QUIET);
-            let mut state = self.output.lock();
-            let now = state.screen.new_text();
-            if now.len() == before.len() {
-                state.screen.consume(now.len());
-                return Ok(String::from_utf8_lossy(&now).into_owned());
-            }
-            before = now;
-            if Instant::now() >= deadline {
-                let transcript = state.transcript();
-                return Err(GuestError::Timeout {
-                    waiting_for: "the end of output".into(),
-                    transcript,
-                });
-            }
-        }
+        self.output.quiet(Instant::now() + self.patience)
     }
 
     /// Waits for the machine to end by itself, and for all that it said; returns QEMU's status.
@@ -314,7 +173,7 @@ impl Guest {
         let deadline = Instant::now() + self.patience;
         loop {
             if let Some(status) = self.child.try_wait().map_err(GuestError::Wait)?
-                && self.output.lock().open == 0
+                && self.output.is_over()
             {
                 return Ok(status);
             }
@@ -345,42 +204,16 @@ impl Guest {
     /// Everything printed so far, and QEMU's own messages.
     #[must_use]
     pub fn transcript(&self) -> String {
-        self.output.lock().transcript()
+        self.output.transcript()
     }
 
-    /// Waits until `found` says where in the new text something lies, as (start, end); consumes it.
     fn wait_until(
         &mut self,
         waiting_for: &str,
         found: impl Fn(&[u8]) -> Option<(usize, usize)>,
     ) -> Result<String, GuestError> {
         let deadline = Instant::now() + self.patience;
-        let mut state = self.output.lock();
-        loop {
-            let new = state.screen.new_text();
-            if let Some((start, end)) = found(&new) {
-                state.screen.consume(end);
-                return Ok(String::from_utf8_lossy(&new[..start]).into_owned());
-            }
-            let waiting_for = waiting_for.to_owned();
-            let left = deadline.saturating_duration_since(Instant::now());
-            if state.open == 0 {
-                let transcript = state.transcript();
-                return Err(GuestError::Ended {
-                    waiting_for,
-                    transcript,
-                });
-            }
-            if left.is_zero() {
-                let transcript = state.transcript();
-                return Err(GuestError::Timeout {
-                    waiting_for,
-                    transcript,
-                });
-            }
-            let woken = self.output.changed.wait_timeout(state, left);
-            state = woken.unwrap_or_else(PoisonError::into_inner).0;
-        }
+        self.output.wait_until(deadline, waiting_for, found)
     }
 }
 
@@ -392,87 +225,7 @@ impl Drop for Guest {
     }
 }
 
-/// Hands on everything that comes, until the end or an error, which is an end too.
-fn read_all(mut from: impl Read, mut to: impl FnMut(&[u8])) {
-    let mut buffer = [0; 4096];
-    while let Ok(len @ 1..) = from.read(&mut buffer) {
-        to(&buffer[..len]);
-    }
-}
-
 fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
     text.windows(wanted.len())
         .position(|window| window == wanted)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A guest that a shell script plays: it echoes lines, answers some, and powers off.
-    fn fake() -> Guest {
-        let script = r#"
-            printf 'Sonde: fake\r\n> '
-            while IFS= read -r line; do
-                printf '%s\r\n' "$line"
-                case $line in
-                    twice) printf 'one\r\ntwo\r\n' ;;
-                    hang) sleep 60 ;;
-                    poweroff) echo bye; exit 33 ;;
-                esac
-                printf '> '
-            done
-            echo 'no more input'
-            echo 'a warning' >&2
-            exit 35
-        "#;
-        let mut shell = Command::new("sh");
-        shell.args(["-c", script]);
-        Guest::start(shell).unwrap()
-    }
-
-    #[test]
-    fn commands_are_answered() {
-        let mut guest = fake();
-        assert_eq!(guest.prompt().unwrap(), "Sonde: fake\n");
-        assert_eq!(guest.run("twice").unwrap(), "one\ntwo\n");
-        assert_eq!(guest.run("").unwrap(), "");
-        guest.send(b"poweroff\n").unwrap();
-        assert_eq!(guest.wait_for("bye").unwrap(), "poweroff\n");
-        assert_eq!(guest.exit().unwrap().code(), Some(33));
-    }
-
-    #[test]
-    fn a_guest_that_hangs_is_noticed_and_killed() {
-        let mut guest = fake();
-        guest.prompt().unwrap();
-        guest.set_patience(Duration::from_millis(200));
-        let error = guest.run("hang").unwrap_err();
-        let GuestError::Timeout {
-            waiting_for,
-            transcript,
-        } = error
-        else {
-            panic!("{error}");
-        };
-        assert_eq!(waiting_for, "the prompt");
-        assert!(transcript.ends_with("> hang\n"), "{transcript:?}");
-        assert!(matches!(guest.exit(), Err(GuestError::Timeout { .. })));
-    }
-
-    #[test]
-    fn an_early_end_shows_everything() {
-        let mut guest = fake();
-        guest.prompt().unwrap();
-        guest.close_input();
-        assert_eq!(guest.exit().unwrap().code(), Some(35));
-        assert!(guest.transcript().contains("a warning"));
-        let error = guest
-            .wait_for("more")
-            .and_then(|_| guest.wait_for("more"))
-            .unwrap_err();
-        assert!(matches!(error, GuestError::Ended { .. }), "{error}");
-        assert!(guest.send(b"x").is_err());
-        assert!(guest.transcript().contains("no more input"));
-    }
 }

@@ -5,7 +5,7 @@ use ipc::abi::exit::ExitReason;
 use ipc::abi::inspect::{MappingInfo, MappingSource};
 use ipc::abi::layout::USER_START;
 use ipc::abi::startup::{IPC_BUFFER, STACK_BASE, STARTUP_PAGE};
-use ipc::bootfs::{HEADER_SIZE, MAGIC, TRAILER};
+use ipc::bootfs::Archive;
 use ipc::proto::init::Ending;
 
 use super::super::tests::Bench;
@@ -14,28 +14,6 @@ use super::super::tests::Bench;
 const FILE_PAGE: u64 = 1;
 /// Behind the ELF header and the text.
 const DATA: u64 = 0x40_4000;
-
-/// An archive with one file in it.
-fn archive(name: &str, data: &[u8]) -> Vec<u8> {
-    let mut out = Vec::new();
-    let push = |out: &mut Vec<u8>, name: &str, data: &[u8]| {
-        out.extend_from_slice(MAGIC);
-        for field in ipc::bootfs::fields(name, data) {
-            out.extend_from_slice(format!("{field:08X}").as_bytes());
-        }
-        out.extend_from_slice(name.as_bytes());
-        out.push(0);
-        out.resize(out.len().next_multiple_of(4), 0);
-        out.extend_from_slice(data);
-        out.resize(out.len().next_multiple_of(4), 0);
-    };
-    let headers = ["pad/0", name].map(|name| (HEADER_SIZE + name.len() + 1).next_multiple_of(4));
-    let filler = 4096 - headers.iter().sum::<usize>();
-    push(&mut out, "pad/0", &vec![0; filler]);
-    push(&mut out, name, data);
-    push(&mut out, TRAILER, &[]);
-    out
-}
 
 /// An ELF file with text at 0x400000 from its second page on, and three pages of data.
 fn elf() -> Vec<u8> {
@@ -68,7 +46,9 @@ fn elf() -> Vec<u8> {
 
 fn bench() -> Bench {
     let mut bench = Bench::default();
-    bench.system.archive = Some(archive("bin/shares", &elf()).leak());
+    let mut archive = Archive::default();
+    archive.add("bin/shares", &elf());
+    bench.system.archive = Some(archive.finish().leak());
     let kernel = &mut bench.system.kernel;
     kernel.process(1, "init");
     kernel.process(9, "shares").quota_pages = 256;

@@ -1,6 +1,10 @@
-//! Writes the boot archive that `ipc::bootfs` reads.
+//! Writes an archive: for the builder, and for tests of those who read one.
 
-use ipc::bootfs::{ALIGNMENT, HEADER_SIZE, MAGIC, PAD, TRAILER, fields};
+use alloc::format;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::{ALIGNMENT, HEADER_SIZE, MAGIC, PAD, TRAILER, fields};
 
 /// An archive in the making.
 #[derive(Debug, Default)]
@@ -27,8 +31,8 @@ impl Archive {
         self.bytes
     }
 
-    /// Appends one entry.
-    fn push(&mut self, name: &str, data: &[u8]) {
+    /// Appends one entry, wherever its data comes to lie.
+    pub(super) fn push(&mut self, name: &str, data: &[u8]) {
         self.bytes.extend(MAGIC);
         for field in fields(name, data) {
             self.bytes.extend(format!("{field:08x}").bytes());
@@ -50,30 +54,4 @@ impl Archive {
 /// Bytes of an entry before its data. Every entry begins on a multiple of four.
 fn header_len(name: &str) -> usize {
     (HEADER_SIZE + name.len() + 1).next_multiple_of(4)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use ipc::bootfs::Bootfs;
-
-    #[test]
-    fn the_reader_finds_what_was_written() {
-        let contents: Vec<Vec<u8>> = [0, 1, 3, 4095, 4096, 4097, 20_000]
-            .iter()
-            .map(|&len| (0..len).map(|i: usize| (i % 251) as u8).collect())
-            .collect();
-        let mut archive = Archive::default();
-        for (index, content) in contents.iter().enumerate() {
-            archive.add(&format!("bin/program-{}", "x".repeat(index)), content);
-        }
-        let bytes = archive.finish();
-        let bootfs = Bootfs::parse(&bytes).unwrap();
-        assert_eq!(bootfs.files().count(), contents.len());
-        for (file, content) in bootfs.files().zip(&contents) {
-            assert_eq!(file.data, content);
-            assert_eq!(file.offset % ALIGNMENT, 0);
-            assert_eq!(file.verify(), Ok(()));
-        }
-    }
 }
