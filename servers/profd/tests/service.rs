@@ -58,6 +58,10 @@ fn event(pid: u32, what: Happening) -> Event {
     }
 }
 
+fn ended(pid: u32, ending: Ending) -> Event {
+    event(pid, Happening::Ended { ending, code: 0 })
+}
+
 fn started(pid: u32, name: &str) -> Event {
     let what = Happening::Started {
         name: Text::cut(name),
@@ -286,13 +290,7 @@ fn processes_are_known_from_their_events() {
         client.measure(&of(13)),
         Err(CallError::Service(Refusal::NoProcess { pid: 13 }))
     );
-    let ended = event(
-        12,
-        Happening::Ended {
-            ending: Ending::Exited,
-            code: 0,
-        },
-    );
+    let ended = ended(12, Ending::Exited);
     client.transport().service.happened(&ended);
     assert_eq!(
         client.measure(&of(12)),
@@ -303,13 +301,7 @@ fn processes_are_known_from_their_events() {
 #[test]
 fn a_place_has_its_name_after_its_process_has_ended() {
     client!(client, _now, _published);
-    let ended = event(
-        12,
-        Happening::Ended {
-            ending: Ending::Faulted,
-            code: 0,
-        },
-    );
+    let ended = ended(12, Ending::Faulted);
     client.transport().service.happened(&ended);
     let mut name = |pid, address, is_return| {
         let spot = Spot {

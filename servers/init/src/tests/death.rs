@@ -79,31 +79,23 @@ fn the_death_of_a_program_without_which_nothing_works_ends_the_system() {
 #[test]
 fn a_program_without_which_nothing_works_may_be_started_again_before_that() {
     let bytes = archive(&["bin/init", "bin/console", "bin/shell"].map(|name| (name, image())));
-    let machine = FakeMachine::new();
-    let ledger = Rc::clone(&machine.0);
     let mut config = config();
     config.programs[2].on_death = OnDeath::RestartOrHalt;
-    let archive = Bootfs::parse(&bytes).unwrap();
-    let init = Supervisor::new(machine, archive, config).unwrap();
-    let mut bench = Bench {
-        init,
-        desk: Desk::default(),
-        badge: 3,
-    };
-    bench.init.boot();
-    for _ in 0..restart::ATTEMPTS {
+    configured(&bytes, config, |bench, ledger| {
+        for _ in 0..restart::ATTEMPTS {
+            let pid = ledger.borrow().processes.len() as u32;
+            ledger.borrow_mut().end(pid, ExitReason::Faulted, 0);
+            bench.poll();
+            assert!(!ledger.borrow().halted);
+            ledger.borrow_mut().now = bench.init.deadline();
+            bench.poll();
+            assert_eq!(bench.names(), ["init", "console", "shell"]);
+        }
         let pid = ledger.borrow().processes.len() as u32;
         ledger.borrow_mut().end(pid, ExitReason::Faulted, 0);
         bench.poll();
-        assert!(!ledger.borrow().halted);
-        ledger.borrow_mut().now = bench.init.deadline();
-        bench.poll();
-        assert_eq!(bench.names(), ["init", "console", "shell"]);
-    }
-    let pid = ledger.borrow().processes.len() as u32;
-    ledger.borrow_mut().end(pid, ExitReason::Faulted, 0);
-    bench.poll();
-    assert!(ledger.borrow().halted);
+        assert!(ledger.borrow().halted);
+    });
 }
 
 #[test]
