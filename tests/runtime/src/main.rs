@@ -7,6 +7,7 @@
 extern crate alloc;
 
 mod heap;
+mod shortage;
 mod sync;
 mod threads;
 
@@ -14,7 +15,7 @@ use sysroot::{ExitCode, println, startup};
 
 sysroot::entry!(main);
 
-const CASES: [(&str, fn()); 13] = [
+const CASES: [(&str, fn()); 14] = [
     ("mutex", sync::mutex),
     ("priority", sync::priority),
     ("condvar", sync::condvar),
@@ -25,6 +26,7 @@ const CASES: [(&str, fn()); 13] = [
     ("detach", threads::detach),
     ("scope", threads::scope),
     ("limit", threads::limit),
+    ("shortage", shortage::threads),
     ("sleep", threads::sleep),
     ("heap", heap::shared),
     ("large", heap::large),

@@ -4,6 +4,7 @@
 extern crate alloc;
 
 mod device;
+mod inspection;
 mod life;
 mod mapping;
 mod memory;
@@ -39,6 +40,7 @@ pub fn run(suite: &mut Suite, cpus: u64) {
         message::run(suite, cpu);
         notification::run(suite, cpu);
         race::run(suite, cpu);
+        inspection::run(suite, cpu);
         if cpus == 1 {
             break;
         }
