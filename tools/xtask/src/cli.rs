@@ -1,6 +1,9 @@
 //! The command line. `run.sh` knows the names of the options and prints the usage; values are checked here.
 
+use std::fmt;
+use std::ops::RangeInclusive;
 use std::process;
+use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -32,6 +35,34 @@ fn one_line(error: &clap::Error) -> String {
     lines.join(" ")
 }
 
+/// What a number may be; it was another one, or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Outside<T> {
+    least: T,
+    most: T,
+}
+
+impl<T: fmt::Display> fmt::Display for Outside<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a number from {} to {}", self.least, self.most)
+    }
+}
+
+impl<T: fmt::Debug + fmt::Display> std::error::Error for Outside<T> {}
+
+/// Reads a number in a range. clap's own parser does not say what is allowed of a word that is no number.
+fn number<T: Copy + FromStr + PartialOrd>(
+    range: RangeInclusive<T>,
+) -> impl Fn(&str) -> Result<T, Outside<T>> + Clone {
+    move |word| {
+        let number = word.parse().ok().filter(|number| range.contains(number));
+        number.ok_or(Outside {
+            least: *range.start(),
+            most: *range.end(),
+        })
+    }
+}
+
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -48,7 +79,7 @@ pub enum Command {
     /// Build, then go through random rounds until the time is over or something breaks.
     Soak {
         /// How long.
-        #[arg(default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+        #[arg(default_value_t = 10, value_parser = number(1..=10_000_u64))]
         minutes: u64,
         /// Only the soaks whose name contains this.
         filter: Option<String>,
@@ -72,10 +103,10 @@ pub enum Command {
 #[derive(Args, Clone, Debug)]
 pub struct BootOptions {
     /// CPUs.
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=255))]
+    #[arg(long, value_name = "N", default_value_t = 4, allow_hyphen_values = true, value_parser = number(1..=255_u32))]
     pub smp: u32,
     /// Memory in MiB.
-    #[arg(long, value_name = "MIB", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    #[arg(long, value_name = "MIB", default_value_t = 256, allow_hyphen_values = true, value_parser = number(1..=1_u32 << 20))]
     pub mem: u32,
     /// CPU model, in QEMU's words. The default is all that the accelerator can offer.
     #[arg(long, value_name = "MODEL", default_value = "max")]
@@ -92,10 +123,10 @@ pub struct BootOptions {
     )]
     pub cmdline: String,
     /// Loopback UDP port that reaches the guest's remote shell. Without it, the default if that is free.
-    #[arg(long, value_name = "P", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "P", allow_hyphen_values = true, value_parser = number(1..=u16::MAX))]
     pub udp_port: Option<u16>,
     /// Seconds after which the machine is stopped, with status 124.
-    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "S", allow_hyphen_values = true, value_parser = number(1..=u64::MAX))]
     pub timeout: Option<u64>,
     /// Wait for gdb, and print the command that starts it.
     #[arg(long)]
@@ -223,11 +254,14 @@ mod tests {
 
     #[test]
     fn a_mistake_is_told_in_one_line_with_what_is_allowed() {
-        let told = |words| one_line(&boot(words).unwrap_err());
-        assert_eq!(
-            told("--smp 0"),
-            "error: invalid value '0' for '--smp <N>': 0 is not in 1..=255"
-        );
+        let told = |words: &str| one_line(&boot(words).unwrap_err());
+        for word in ["0", "x", "-1", "256"] {
+            let refusal = "for '--smp <N>': a number from 1 to 255";
+            assert_eq!(
+                told(&format!("--smp {word}")),
+                format!("error: invalid value '{word}' {refusal}")
+            );
+        }
         assert_eq!(
             told("--accel hvf"),
             "error: invalid value 'hvf' for '--accel <ACCEL>' [possible values: tcg, kvm]"
