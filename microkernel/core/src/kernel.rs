@@ -60,7 +60,7 @@ impl CpuState {
             priority: AtomicU8::new(0),
             queue: Shown::new(PriorityQueue::new()),
             timers: Lock::new(timers),
-            load: CpuLoad::new(),
+            load: CpuLoad::default(),
             trace,
         }
     }

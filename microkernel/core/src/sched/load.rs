@@ -6,7 +6,7 @@ use ipc::abi::inspect::InterruptInfo;
 use ipc::abi::trace::InterruptKind;
 
 /// Counts, and TSC ticks.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 #[expect(
     missing_docs,
     reason = "named and described as in `ipc::abi::info::CpuInfo`"
@@ -30,24 +30,6 @@ pub struct CpuLoad {
 }
 
 impl CpuLoad {
-    /// Nothing yet.
-    #[must_use]
-    pub fn new() -> Self {
-        Self {
-            apic_id: AtomicU64::new(0),
-            tsc_offset: AtomicU64::new(0),
-            meter: Meter::new(),
-            ticks: AtomicU64::new(0),
-            interrupts: Default::default(),
-            nmis: AtomicU64::new(0),
-            exceptions: AtomicU64::new(0),
-            syscalls: AtomicU64::new(0),
-            switches: AtomicU64::new(0),
-            longest_entry: AtomicU64::new(0),
-            entered: AtomicU64::new(0),
-        }
-    }
-
     /// What it was interrupted by.
     #[must_use]
     pub fn interrupts(&self) -> InterruptInfo {
@@ -61,12 +43,6 @@ impl CpuLoad {
             nmis: self.nmis.load(Relaxed),
             exceptions: self.exceptions.load(Relaxed),
         }
-    }
-}
-
-impl Default for CpuLoad {
-    fn default() -> Self {
-        Self::new()
     }
 }
 

@@ -13,8 +13,8 @@ use loom::sync::atomic::{AtomicU64, Ordering, fence};
 #[cfg(not(loom))]
 use core::sync::atomic::{AtomicU64, Ordering, fence};
 
-/// One CPU's time, in TSC ticks.
-#[derive(Debug)]
+/// One CPU's time, in TSC ticks. By default it has not started.
+#[derive(Debug, Default)]
 pub struct Meter {
     /// From when on time is not charged yet; 0 while it is being charged.
     since: AtomicU64,
@@ -37,30 +37,6 @@ pub struct Charged {
 }
 
 impl Meter {
-    /// Of a CPU that has not started.
-    #[must_use]
-    #[cfg(not(loom))]
-    pub const fn new() -> Self {
-        Self {
-            since: AtomicU64::new(0),
-            idle: AtomicU64::new(0),
-            busy: AtomicU64::new(0),
-            started: AtomicU64::new(0),
-        }
-    }
-
-    /// Of a CPU that has not started.
-    #[must_use]
-    #[cfg(loom)]
-    pub fn new() -> Self {
-        Self {
-            since: AtomicU64::new(0),
-            idle: AtomicU64::new(0),
-            busy: AtomicU64::new(0),
-            started: AtomicU64::new(0),
-        }
-    }
-
     /// Begins to count.
     pub fn start(&self, now: u64) {
         self.started.store(now, Ordering::Relaxed);
@@ -95,13 +71,6 @@ impl Meter {
         fence(Ordering::Acquire);
         let same = until != 0 && self.since.load(Ordering::Relaxed) == until;
         same.then_some((charged, seen))
-    }
-}
-
-#[cfg(not(loom))]
-impl Default for Meter {
-    fn default() -> Self {
-        Self::new()
     }
 }
 

@@ -66,7 +66,7 @@ impl<H: Hardware> Kernel<H> {
         self.event_of(kind, self.thread(id))
     }
 
-    /// An event of a thread.
+    /// As [`Self::event`], of a thread that is at hand.
     pub(crate) fn event_of(&self, kind: TraceKind, thread: &Thread) -> Event {
         let pid = self.process_of(thread).pid.load(Relaxed);
         Event::new(kind).of(pid, thread.tid.load(Relaxed))

@@ -10,7 +10,7 @@ use loom::thread;
 #[test]
 fn a_look_adds_up() {
     loom::model(|| {
-        let shared = Arc::new((Meter::new(), AtomicU64::new(0), AtomicU64::new(0)));
+        let shared = Arc::new((Meter::default(), AtomicU64::new(0), AtomicU64::new(0)));
         let (meter, current, ran) = &*shared;
         meter.start(10);
         let writer = {
