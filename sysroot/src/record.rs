@@ -6,6 +6,7 @@ use ipc::abi::inspect::{
     InterruptInfo, LineInfo, MappingInfo, PageInfo, ProcessInfo, StackInfo, StackKind, ThreadInfo,
     mapping_index, page_index, stack_index,
 };
+use ipc::abi::layout::{LOG_PART_MAX, NAME_MAX};
 use ipc::abi::profile::{EventSpec, ProfilerStatus, SampleCounters, SourceRequest};
 use ipc::abi::trace::{TRACE_READ_MAX, TraceInfo, TraceRecord};
 use ipc::abi::{Error, Handle};
@@ -164,7 +165,7 @@ pub fn log_read(system: Handle, position: u64, out: &mut [u8]) -> Result<(u64, u
 /// # Errors
 /// See the call `log_write`.
 pub fn log_write(system: Handle, bytes: &[u8]) -> Result<(), Error> {
-    for part in bytes.chunks(buffer::RECORD_MAX / 8) {
+    for part in bytes.chunks(LOG_PART_MAX) {
         buffer::write(part);
         syscall::log_write(system, part.len() as u64)?;
     }
@@ -218,7 +219,7 @@ pub(crate) fn process_create(
     notification: Handle,
     bits: u64,
 ) -> Result<Handle, Error> {
-    let mut padded = [0; ipc::abi::layout::NAME_MAX];
+    let mut padded = [0; NAME_MAX];
     for (slot, byte) in padded.iter_mut().zip(name.bytes()) {
         *slot = byte;
     }

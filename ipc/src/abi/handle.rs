@@ -35,7 +35,7 @@ impl Handle {
     pub const fn index(self) -> usize {
         (self.0 & ((1 << Self::INDEX_BITS) - 1)) as usize
     }
-    /// Generation of the entry, `20` bits.
+    /// Generation of the entry, of 20 bits.
     #[must_use]
     pub const fn generation(self) -> u32 {
         self.0 >> Self::INDEX_BITS

@@ -58,6 +58,26 @@ numbered! {
     }
 }
 
+numbered! {
+    /// A pool of kernel objects.
+    pub enum Pool: u64, name {
+        /// Processes.
+        Processes = 0 => "processes",
+        /// Threads.
+        Threads = 1 => "threads",
+        /// Endpoints.
+        Endpoints = 2 => "endpoints",
+        /// Notifications.
+        Notifications = 3 => "notifications",
+        /// Memory objects.
+        Memory = 4 => "memory objects",
+        /// Pieces of handle tables.
+        Chunks = 5 => "handle chunks",
+        /// Badges.
+        Badges = 6 => "badges",
+    }
+}
+
 /// Where the machine's memory is, in pages of 4 KiB.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
@@ -76,8 +96,8 @@ pub struct MemoryInfo {
     pub bootfs: u64,
     /// Charged to processes.
     pub processes: u64,
-    /// Slots in use, then slots in all, for: processes, threads, endpoints, notifications, memory objects, handle chunks, badges.
-    pub pools: [[u64; 2]; 7],
+    /// Slots in use, then slots in all, by [`Pool`].
+    pub pools: [[u64; 2]; Pool::ALL.len()],
 }
 
 /// One CPU since it began to take part.

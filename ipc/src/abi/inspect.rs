@@ -4,6 +4,7 @@
 //! A slot that is in use has a record, any other has none. Records of different slots are read one after the other, while the system
 //! goes on: those that show time say at which they were read.
 
+use super::info::Pool;
 use super::layout::{MAPPINGS_MAX, NAME_MAX};
 use super::numbered::numbered;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -30,10 +31,9 @@ pub struct ProcessInfo {
     pub quota_pages: u64,
     /// Handles in its table.
     pub handles: u64,
-    /// Objects on its account, in the order of [`MemoryInfo::pools`](super::info::MemoryInfo::pools), from threads on: threads, endpoints,
-    /// notifications, memory objects, handle chunks, badges. An object stays on it until it is freed, whoever names it meanwhile. So
-    /// the sum over all processes is what the pools have in use: the kernel has none of its own.
-    pub objects: [u64; 6],
+    /// Objects on its account, by [`Pool`], from threads on. An object stays on it until it is freed, whoever names it meanwhile. So the
+    /// sum over all processes is what the pools have in use: the kernel has none of its own.
+    pub objects: [u64; Pool::ALL.len() - 1],
     /// Nanoseconds that its threads ran which have ended.
     pub ended_ns: u64,
     /// Nanoseconds that processes ran whose quota came from it, and that have no record any more.

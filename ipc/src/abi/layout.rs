@@ -23,6 +23,8 @@ pub const MAPPINGS_MAX: u64 = 64;
 pub const NAME_MAX: usize = 16;
 /// Longest line of the kernel log in bytes, with what it begins with and the end of line; longer text goes on in another line.
 pub const LOG_LINE_MAX: usize = 256;
+/// Longest piece of the kernel log that one call writes or reads, in bytes.
+pub const LOG_PART_MAX: usize = 1024;
 
 /// QEMU's exit device, where the machine has one: the value `v` written there ends QEMU with the status `2 v + 1`.
 pub const EXIT_PORT: u16 = 0xf4;

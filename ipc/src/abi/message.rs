@@ -10,9 +10,13 @@ pub const WORDS: usize = 4;
 pub const PAYLOAD_MAX: usize = 2048;
 /// Most handles in one message.
 pub const HANDLES_MAX: usize = 4;
-/// Offset of the handle slots in the IPC buffer: `HANDLES_MAX` slots of two 32-bit words.
+/// Bytes of a handle slot: two 32-bit words.
+pub const SLOT_BYTES: usize = 8;
+/// Offset of the handle slots in the IPC buffer: `HANDLES_MAX` of them.
 /// Sender: handle, then `rights to keep | SLOT_MOVE`. Receiver: handle, then its rights.
 pub const HANDLES_OFFSET: usize = 4032;
+/// Where the handle slots end. Behind them the kernel never writes.
+pub const HANDLES_END: usize = HANDLES_OFFSET + SLOT_BYTES * HANDLES_MAX;
 /// In a handle slot of a message to be sent: move the handle instead of copying it.
 pub const SLOT_MOVE: u32 = 1 << 31;
 

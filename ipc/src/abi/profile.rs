@@ -79,7 +79,7 @@ pub struct Header {
     pub flags: u16,
     /// Stack words.
     pub stack: u8,
-    /// Counter words, in the lower nibble's place; none yet.
+    /// Counter values; none yet.
     pub counters: u8,
     /// Tagged words.
     pub tagged: u8,

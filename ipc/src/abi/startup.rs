@@ -226,7 +226,7 @@ impl<'a> StartupPage<'a> {
             heap_base: header.heap_base,
             heap_bytes: header.heap_bytes,
             args: bytes.records(header.args, 0)?,
-            handles: bytes.records(header.handles, 4)?,
+            handles: bytes.records(header.handles, size_of::<Handle>())?,
         })
     }
 
@@ -300,9 +300,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-const _: () = assert!(
-    CONTROL_OFFSET as usize >= super::message::HANDLES_OFFSET + 8 * super::message::HANDLES_MAX
-);
+const _: () = assert!(CONTROL_OFFSET as usize >= super::message::HANDLES_END);
 
 #[cfg(test)]
 mod tests {

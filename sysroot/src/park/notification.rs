@@ -7,7 +7,7 @@
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use core::time::Duration;
 
-use ipc::abi::message::{HANDLES_MAX, HANDLES_OFFSET};
+use ipc::abi::message::HANDLES_END;
 use ipc::abi::startup::CONTROL_OFFSET;
 use ipc::abi::{Error, Handle, NEVER};
 
@@ -17,7 +17,7 @@ use crate::{OwnedHandle, buffer, syscall, time};
 /// Offset of the word with the handle in the page of the IPC buffer.
 pub const PARKER_OFFSET: u64 = CONTROL_OFFSET - 8;
 
-const _: () = assert!(PARKER_OFFSET >= (HANDLES_OFFSET + HANDLES_MAX * 8) as u64);
+const _: () = assert!(PARKER_OFFSET >= HANDLES_END as u64);
 
 /// A thread, as those know it who are to wake it.
 #[derive(Debug)]

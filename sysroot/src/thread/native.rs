@@ -12,7 +12,7 @@ use core::sync::atomic::{
 
 use ipc::abi::info::ThreadState;
 use ipc::abi::layout::PAGE_SIZE;
-use ipc::abi::message::{HANDLES_MAX, HANDLES_OFFSET};
+use ipc::abi::message::HANDLES_END;
 use ipc::abi::startup::{CONTROL_OFFSET, ControlBlock};
 use ipc::abi::{Error, Handle};
 
@@ -27,7 +27,7 @@ pub const LEFT: u32 = u32::MAX;
 /// In the exit word: the thread runs, and nobody waits for its end.
 const RUNS: u32 = 0;
 
-const _: () = assert!(EXIT_OFFSET >= (HANDLES_OFFSET + HANDLES_MAX * 8) as u64);
+const _: () = assert!(EXIT_OFFSET >= HANDLES_END as u64);
 
 /// Threads that nobody will join.
 static DETACHED: Mutex<Vec<NativeThread>> = Mutex::new(Vec::new());

@@ -1,6 +1,6 @@
 //! The IPC buffer of the first thread, all of it: messages with any handle slots, and a look at whether a call that failed left it alone.
 
-use ipc::abi::message::HANDLES_OFFSET;
+use ipc::abi::message::{HANDLES_OFFSET, SLOT_BYTES};
 use ipc::abi::startup::{CONTROL_OFFSET, IPC_BUFFER};
 use ipc::abi::{Handle, Rights};
 
@@ -26,7 +26,7 @@ pub fn read() -> [u8; BYTES] {
 
 /// Puts a handle into a slot of a message to be sent, with flags that may be any.
 pub fn attach(slot: usize, handle: Handle, flags: u32) {
-    let place = HANDLES_OFFSET + 8 * slot;
+    let place = HANDLES_OFFSET + SLOT_BYTES * slot;
     write(place, &handle.raw().to_le_bytes());
     write(place + 4, &flags.to_le_bytes());
 }
@@ -35,7 +35,7 @@ pub fn attach(slot: usize, handle: Handle, flags: u32) {
 pub fn attached(slot: usize) -> (Handle, Rights) {
     let bytes = read();
     let word = |at: usize| {
-        let place = HANDLES_OFFSET + 8 * slot + at;
+        let place = HANDLES_OFFSET + SLOT_BYTES * slot + at;
         let bytes = bytes
             .get(place..place + 4)
             .and_then(|four| four.try_into().ok());

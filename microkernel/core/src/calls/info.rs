@@ -4,12 +4,10 @@ use super::{Caller, Stop};
 use crate::hardware::Hardware;
 use crate::kernel::Kernel;
 use ipc::abi::info::InfoKind;
+use ipc::abi::layout::LOG_PART_MAX;
 use ipc::abi::message::PAYLOAD_MAX;
 use ipc::abi::{Error, Handle, PowerAction, Rights};
 use zerocopy::{Immutable, IntoBytes};
-
-/// Longest piece of log in one call, either way.
-const LOG_MAX: usize = 1024;
 
 impl<H: Hardware> Kernel<H> {
     pub(super) fn log_write(
@@ -19,10 +17,10 @@ impl<H: Hardware> Kernel<H> {
         len: u64,
     ) -> Result<(), Stop> {
         self.system(caller, system, Rights::LOG_WRITE)?;
-        if len > LOG_MAX as u64 {
+        if len > LOG_PART_MAX as u64 {
             return Err(Error::TooLarge.into());
         }
-        let mut text = [0; LOG_MAX];
+        let mut text = [0; LOG_PART_MAX];
         let text = &mut text[..len as usize];
         self.hw.read_bytes(caller.thread.buffer(), text);
         let name = caller.process.name();
@@ -41,7 +39,7 @@ impl<H: Hardware> Kernel<H> {
         position: u64,
     ) -> Result<(u64, u64, u64), Stop> {
         self.system(caller, system, Rights::LOG_READ)?;
-        let mut bytes = [0; LOG_MAX];
+        let mut bytes = [0; LOG_PART_MAX];
         let reading = self.log.read(&caller.cpu.token, position, &mut bytes);
         self.put(caller, &bytes[..reading.len]);
         Ok((reading.next, reading.len as u64, reading.lost))

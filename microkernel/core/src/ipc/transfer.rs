@@ -7,7 +7,7 @@ use crate::hardware::Hardware;
 use crate::kernel::{CpuState, Kernel};
 use crate::object::Thread;
 use core::sync::atomic::Ordering::Relaxed;
-use ipc::abi::message::{HANDLES_MAX, HANDLES_OFFSET, SLOT_MOVE};
+use ipc::abi::message::{HANDLES_MAX, HANDLES_OFFSET, SLOT_BYTES, SLOT_MOVE};
 use ipc::abi::trace::TraceKind;
 use ipc::abi::{Error, Handle, Rights, Tag};
 
@@ -50,9 +50,11 @@ impl<H: Hardware> Kernel<H> {
         let process = self.process_of(sender);
         for slot in 0..tag.handles() {
             // Read once: the sender's other threads may write the buffer at any time.
-            let word = self
-                .hw
-                .read(sender.buffer().offset((HANDLES_OFFSET + slot * 8) as u64));
+            let word = self.hw.read(
+                sender
+                    .buffer()
+                    .offset((HANDLES_OFFSET + slot * SLOT_BYTES) as u64),
+            );
             let handle = Handle::from_raw(word as u32);
             let (moves, keep) = (
                 (word >> 32) as u32 & SLOT_MOVE != 0,
@@ -194,7 +196,9 @@ impl<H: Hardware> Kernel<H> {
             }
             let word = u64::from(handle.raw()) | u64::from(passenger.grant.rights.bits()) << 32;
             self.hw.write(
-                receiver.buffer().offset((HANDLES_OFFSET + slot * 8) as u64),
+                receiver
+                    .buffer()
+                    .offset((HANDLES_OFFSET + slot * SLOT_BYTES) as u64),
                 word,
             );
         }

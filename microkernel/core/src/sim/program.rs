@@ -6,7 +6,7 @@ use super::run::User;
 use crate::base::addr::PhysAddr;
 use crate::object::Object;
 use crate::object::thread::ThreadId;
-use ipc::abi::message::{HANDLES_OFFSET, SLOT_MOVE};
+use ipc::abi::message::{HANDLES_OFFSET, SLOT_BYTES, SLOT_MOVE};
 use ipc::abi::{Handle, Rights, Syscall};
 
 /// A program, as the first one knows it.
@@ -111,13 +111,13 @@ impl Sim {
         let flags = keep.bits() | if moves { SLOT_MOVE } else { 0 };
         self.write(
             user,
-            HANDLES_OFFSET + 8 * slot,
+            HANDLES_OFFSET + SLOT_BYTES * slot,
             u64::from(named.raw()) | u64::from(flags) << 32,
         );
     }
     /// The handle in a slot of a thread's buffer.
     pub fn attached(&self, user: User, slot: usize) -> (Handle, Rights) {
-        let word = self.read(user, HANDLES_OFFSET + 8 * slot);
+        let word = self.read(user, HANDLES_OFFSET + SLOT_BYTES * slot);
         let rights = Rights::from_bits_truncate((word >> 32) as u32);
         (Handle::from_raw(word as u32), rights)
     }

@@ -4,7 +4,7 @@ extern crate alloc;
 
 use alloc::vec::Vec;
 
-use ipc::abi::info::{CpuInfo, InfoKind, MemoryInfo};
+use ipc::abi::info::{CpuInfo, InfoKind, MemoryInfo, Pool};
 use ipc::abi::inspect::{StackKind, mapping_index, page_index, stack_index};
 use ipc::abi::layout::INTERRUPTS;
 use ipc::abi::trace::{TRACE_NEWEST, TraceRecord};
@@ -188,7 +188,7 @@ fn state(suite: &mut Suite, world: &World, cpus: u64) {
         suite.check(what, last, &ask(kind, u64::MAX), missing);
     }
     let pools = made("a record", record::memory_info(world.system)).pools;
-    let [processes, threads] = [pools[0][1], pools[1][1]];
+    let [processes, threads] = [Pool::Processes, Pool::Threads].map(|pool| pools[pool as usize][1]);
     let mappings = mapping_index(processes, 0);
     for (kind, end) in [
         (InfoKind::Cpu, cpus),

@@ -1,6 +1,7 @@
 //! The log, the state and the power of the system, and the profiling driver.
 
 use ipc::abi::info::InfoKind;
+use ipc::abi::layout::LOG_PART_MAX;
 use ipc::abi::profile::SourceRequest;
 use ipc::abi::{Error, ObjectType, Rights, Syscall};
 use sysroot::syscall;
@@ -10,7 +11,7 @@ use crate::spec::{Arg, Spec, Value, handle};
 use crate::world::raw;
 
 /// Longest piece of log in one call.
-const LOG_MAX: u64 = 1024;
+const LOG_MAX: u64 = LOG_PART_MAX as u64;
 
 const fn not_found(what: &'static str, value: u64) -> Value {
     (what, value, Err(Error::NotFound))
