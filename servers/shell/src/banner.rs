@@ -12,7 +12,7 @@ use crate::system::System;
 pub fn banner(system: &mut dyn System, leave: &str) -> String {
     let cpus = counted(system.cpus(), "cpu");
     // RAM that the firmware keeps for itself is not counted, so the sum is a little short of what the machine has.
-    let mib = |pages: u64| (pages.saturating_mul(PAGE_KIB)).div_ceil(1024);
+    let mib = |pages: u64| pages.saturating_mul(PAGE_KIB).div_ceil(1024);
     match system.memory() {
         Ok(memory) => format!("Sonde: {cpus}, {} MiB ({leave})\n", mib(memory.total)),
         Err(error) => format!("Sonde: {cpus}, memory unknown: {error} ({leave})\n"),

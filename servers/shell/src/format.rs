@@ -2,10 +2,23 @@
 
 use core::fmt;
 
+use ipc::abi::layout::PAGE_SIZE;
+
+/// Nanoseconds in a millisecond.
+pub const MILLISECOND: u64 = 1_000_000;
 /// Nanoseconds in a second.
-const SECOND: u64 = 1_000_000_000;
+pub const SECOND: u64 = 1000 * MILLISECOND;
 /// Bytes in a page, in KiB.
-pub const PAGE_KIB: u64 = 4;
+pub const PAGE_KIB: u64 = PAGE_SIZE / 1024;
+/// Longest word here: the forty digits of a percentage of 128 bits, a point, a digit and a percent sign.
+const WORD_MAX: usize = 48;
+
+/// Writes a word, padded as the format asks.
+pub fn pad(f: &mut fmt::Formatter<'_>, word: fmt::Arguments<'_>) -> fmt::Result {
+    let mut text = heapless::String::<WORD_MAX>::new();
+    fmt::write(&mut text, word)?;
+    f.pad(&text)
+}
 
 /// A time in nanoseconds as seconds with three decimals, cut: `12.345s`.
 #[derive(Clone, Copy, Debug)]
@@ -13,12 +26,21 @@ pub struct Seconds(pub u64);
 
 impl fmt::Display for Seconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let milliseconds = self.0 / 1_000_000;
+        let milliseconds = self.0 / MILLISECOND;
         let (whole, part) = (milliseconds / 1000, milliseconds % 1000);
-        let mut text = heapless::String::<24>::new();
-        // Twenty digits, a point, three digits.
-        let _ = fmt::Write::write_fmt(&mut text, format_args!("{whole}.{part:03}s"));
-        f.pad(&text)
+        pad(f, format_args!("{whole}.{part:03}s"))
+    }
+}
+
+/// A time in nanoseconds since boot as seconds with six decimals, cut: `12.345678`.
+#[derive(Clone, Copy, Debug)]
+pub struct Timestamp(pub u64);
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let microseconds = self.0 / 1000;
+        let (whole, part) = (microseconds / 1_000_000, microseconds % 1_000_000);
+        pad(f, format_args!("{whole}.{part:06}"))
     }
 }
 
@@ -65,10 +87,7 @@ impl fmt::Display for Percent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (part, whole) = (u128::from(self.0), u128::from(self.1).max(1));
         let tenths = (part * 1000 + whole / 2) / whole;
-        let mut text = heapless::String::<48>::new();
-        // Forty digits, a point, a percent sign.
-        let _ = fmt::Write::write_fmt(&mut text, format_args!("{}.{}%", tenths / 10, tenths % 10));
-        f.pad(&text)
+        pad(f, format_args!("{}.{}%", tenths / 10, tenths % 10))
     }
 }
 
@@ -101,6 +120,7 @@ mod tests {
             format!("{:>9}|{:<8}|", Seconds(1_000_000), Seconds(0)),
             "   0.001s|0.000s  |"
         );
+        assert_eq!(format!("{:>9}", Timestamp(1_999_999)), " 0.001999");
         assert_eq!(Span(59_999_999_999).to_string(), "59.999s");
         assert_eq!(Span(60 * SECOND).to_string(), "1m 0.000s");
         assert_eq!(Span(3_723_456_000_000).to_string(), "1h 2m 3.456s");

@@ -10,6 +10,7 @@ use ipc::abi::inspect::{
     InterruptInfo, LineInfo, MappingInfo, PageInfo, ProcessInfo as Slot, StackInfo, StackKind,
     ThreadInfo,
 };
+use ipc::abi::layout::LOG_PART_MAX;
 use ipc::abi::trace::{TRACE_READ_MAX, TraceRecord};
 use ipc::abi::{Error, NEVER, PowerAction, Rights};
 use ipc::proto::init::{self, Args, ExitReport, Name, ProcessInfo, Spawn};
@@ -24,8 +25,6 @@ use zerocopy::FromZeros;
 
 use crate::threads::Wiring;
 
-/// Bytes of the log asked for at a time.
-const LOG_PART: usize = 2048;
 /// Longest version line.
 const VERSION_MAX: usize = 256;
 /// What profd gets to name a place, in nanoseconds: a report of a crash must not hang because profd does.
@@ -252,7 +251,7 @@ impl System for Machine {
     }
 
     fn log(&mut self, position: u64) -> Result<LogPart, Error> {
-        let mut bytes = vec![0; LOG_PART];
+        let mut bytes = vec![0; LOG_PART_MAX];
         let (next, len, lost) = record::log_read(self.wiring.system, position, &mut bytes)?;
         bytes.truncate(len);
         Ok(LogPart { bytes, next, lost })

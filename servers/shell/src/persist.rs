@@ -8,14 +8,15 @@
 use ipc::proto::CallError;
 use ipc::proto::stream::StreamError;
 
+use crate::format::{MILLISECOND, SECOND};
 use crate::terminal::Closed;
 
 /// Failures in a row, each with a pause behind it, after which a stream is gone.
 const FAILURES_MAX: u32 = 20;
 /// Length of a pause, in nanoseconds.
-pub const PAUSE: u64 = 50_000_000;
+pub const PAUSE: u64 = 50 * MILLISECOND;
 /// A call that took this long, in nanoseconds, had a server: for one that comes again it waits less than a second.
-const SERVED: u64 = 1_000_000_000;
+const SERVED: u64 = SECOND;
 
 /// The time, and waiting for it.
 pub trait Clock {

@@ -5,13 +5,12 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
+use ipc::abi::layout::LOG_LINE_MAX;
 use profd::request::number;
 use profd::text::counted;
 
 use super::{Command, Context, Group, Quoted};
 
-/// Longest line that is shown whole; the rest of a longer one is cut.
-const LINE_MAX: usize = 512;
 /// Most lines that can be asked for by number, as that many are kept until the end of the log is known.
 const LINES_MAX: usize = 4095;
 
@@ -106,7 +105,7 @@ fn show(context: Context<'_>, count: Option<usize>, filter: &str) -> fmt::Result
     Ok(())
 }
 
-/// Puts parts of the log together to lines.
+/// Puts parts of the log together to lines. None is longer than the kernel makes them, so what is kept is bounded.
 #[derive(Default)]
 struct Lines {
     begun: Vec<u8>,
@@ -124,7 +123,7 @@ impl Lines {
         for &byte in bytes {
             if byte == b'\n' {
                 lines.push(self.take());
-            } else if self.begun.len() < LINE_MAX {
+            } else if self.begun.len() < LOG_LINE_MAX {
                 self.begun.push(byte);
             }
         }

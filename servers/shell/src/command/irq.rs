@@ -7,16 +7,18 @@ use core::fmt;
 
 use ipc::abi::Error;
 use ipc::abi::inspect::{InterruptInfo, LineInfo};
+use ipc::abi::layout::NAME_MAX;
 
 use super::{Command, Context, Group};
 use crate::format::Name;
 use crate::inspect::in_use;
 use crate::system::System;
+use crate::text;
 
 #[cfg(test)]
 mod tests;
 
-/// CPUs in a block of rows: 8 columns for a name, 12 for each.
+/// CPUs in a block of rows: 9 columns for a name, 11 for each.
 const CPUS_IN_BLOCK: usize = 6;
 
 pub(super) const IRQ: Command = Command {
@@ -103,11 +105,9 @@ fn run(context: Context<'_>) -> fmt::Result {
         };
         let taken_by = process(info.taken_by, &names[0]);
         let driver = process(info.driver, &names[1]);
-        writeln!(
-            session,
-            "{number:<9} {:>10} {by:<8} {taken_by:<22} {driver}",
-            info.count
-        )?;
+        let count = info.count;
+        let row = format!("{number:<9} {count:>10} {by:<8} {taken_by:<22} {driver}");
+        session.write_str(&text::wrapped(&row))?;
     }
     Ok(())
 }
@@ -117,7 +117,7 @@ struct Line {
     number: u64,
     info: LineInfo,
     /// Of who took it and of its driver.
-    names: [[u8; 16]; 2],
+    names: [[u8; NAME_MAX]; 2],
 }
 
 fn read(system: &mut dyn System) -> Result<(Vec<InterruptInfo>, Vec<Line>), Error> {

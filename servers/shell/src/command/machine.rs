@@ -1,11 +1,14 @@
 //! `mem`, `uptime`, `version` and `poweroff`.
 
+use alloc::format;
 use core::fmt;
 
+use ipc::abi::info::Pool;
 use profd::text::counted;
 
 use super::{Command, Context, Group};
 use crate::format::{Microseconds, PAGE_KIB, Percent, Span};
+use crate::text;
 
 pub(super) const MEM: Command = Command {
     name: "mem",
@@ -61,17 +64,6 @@ pub(super) const POWEROFF: Command = Command {
     run: poweroff,
 };
 
-/// Names of the pools of [`ipc::abi::info::MemoryInfo::pools`].
-const POOLS: [&str; 7] = [
-    "processes",
-    "threads",
-    "endpoints",
-    "notifications",
-    "memory objects",
-    "handle chunks",
-    "badges",
-];
-
 fn mem(context: Context<'_>) -> fmt::Result {
     if let [first, ..] = *context.args {
         return context.too_many(first);
@@ -92,7 +84,8 @@ fn mem(context: Context<'_>) -> fmt::Result {
         let kib = pages.saturating_mul(PAGE_KIB);
         writeln!(session, "{name:<14} {kib:>10} KiB")?;
     }
-    for (name, [used, all]) in POOLS.iter().zip(memory.pools) {
+    for (pool, [used, all]) in Pool::ALL.into_iter().zip(memory.pools) {
+        let name = pool.name();
         writeln!(session, "{name:<14} {used:>10} of {all}")?;
     }
     Ok(())
@@ -116,11 +109,11 @@ fn uptime(context: Context<'_>) -> fmt::Result {
             ticks: cpu.longest_entry,
             hz,
         };
-        writeln!(
-            context.session,
+        let line = format!(
             "cpu {number}: {busy} busy, {} ticks, {} calls, {} switches, longest {longest}",
             cpu.ticks, cpu.syscalls, cpu.switches
-        )?;
+        );
+        context.session.write_str(&text::wrapped(&line))?;
     }
     Ok(())
 }

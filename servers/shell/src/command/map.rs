@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use ipc::abi::Rights;
-use ipc::abi::inspect::MappingInfo;
+use ipc::abi::inspect::{MappingInfo, ThreadInfo};
 use ipc::abi::layout::{INFO_PAGE, PAGE_SIZE};
 use ipc::bootfs::Bootfs;
 
@@ -31,8 +31,8 @@ Where names come from: files, with an offset, are mapped from the boot archive.
 The ELF headers of the file with the code tell its data, and the heap behind it.
 The stack pointer that a thread was made with tells its stack. Startup page and
 information page are at the same address in every program. The kernel tells IPC
-buffers, devices and sample rings. The rest are memory objects: mappings with
-the same number show the same memory.
+buffers, devices and sample rings. The rest are memory objects, of pages or
+contiguous: mappings with the same number show the same memory.
 ",
     facts: None,
     examples: &[("map 4", "one line for each mapping of pid 4")],
@@ -96,11 +96,7 @@ fn row(
     )
 }
 
-type Found = (
-    Subject,
-    Vec<MappingInfo>,
-    Vec<ipc::abi::inspect::ThreadInfo>,
-);
+type Found = (Subject, Vec<MappingInfo>, Vec<ThreadInfo>);
 
 /// The mappings of a process by address, and its threads. `None` if it changed its mappings each time they were read.
 fn read(system: &mut dyn System, subject: Subject) -> Result<Option<Found>, NoSubject<'static>> {

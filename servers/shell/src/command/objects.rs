@@ -1,10 +1,12 @@
 //! `objects`: what there is in the kernel's pools, and on whose account.
 
+use alloc::format;
 use alloc::vec::Vec;
 use core::fmt;
 
 use ipc::abi::Error;
 use ipc::abi::exit::ExitReason;
+use ipc::abi::info::Pool;
 use ipc::abi::inspect::ProcessInfo;
 
 use super::{Command, Context, Group};
@@ -15,8 +17,8 @@ use crate::system::System;
 #[cfg(test)]
 mod tests;
 
-/// Kinds of objects, as pools have them.
-const KINDS: usize = 7;
+/// Kinds of objects: each has a pool.
+const KINDS: usize = Pool::ALL.len();
 
 pub(super) const OBJECTS: Command = Command {
     name: "objects",
@@ -56,7 +58,7 @@ fn run(context: Context<'_>) -> fmt::Result {
         } else {
             "*"
         };
-        let name = alloc::format!("{}{mark}", Name(&process.name));
+        let name = format!("{}{mark}", Name(&process.name));
         write!(session, "{:<5} {name:<17}", process.pid)?;
         row(session, counts(process).map(i128::from))?;
         writeln!(session, " {:>7}", process.handles)?;

@@ -13,7 +13,7 @@ use ipc::proto::init::{Args, InitError, Name, ProcessInfo};
 use super::argument::{self, Argument};
 use super::{Command, Context, Group, Quoted};
 use crate::ending;
-use crate::format::{PAGE_KIB, Seconds};
+use crate::format::{PAGE_KIB, SECOND, Seconds};
 use crate::protocol::Stop;
 use crate::system::System;
 
@@ -73,7 +73,7 @@ servers again.
 };
 
 /// How long the end of a process that was killed is waited for, in nanoseconds. Nothing else could end that wait.
-const END_NS: u64 = 2_000_000_000;
+const END_NS: u64 = 2 * SECOND;
 /// The commands that make no sense before a program in the background.
 const WANT_THE_END: [&str; 2] = ["time", "more"];
 

@@ -12,7 +12,7 @@ use ipc::abi::layout::PAGE_SIZE;
 
 use super::{Command, Context, Group};
 use crate::format::{Name, Percent};
-use crate::inspect::{in_use, mappings};
+use crate::inspect::{LOOKS, in_use, mappings};
 use crate::system::System;
 
 #[cfg(test)]
@@ -127,7 +127,7 @@ pub(super) fn is_stack(thread: &ThreadInfo, mapping: &MappingInfo) -> bool {
 fn depth(system: &mut dyn System, thread: &ThreadInfo) -> Result<Option<[u64; 2]>, Error> {
     // A mapping's number changes when another one goes: then its pages are looked for anew. The process makes the change, so it can
     // always be made to look again; a stack that never stays put is none that can be told of.
-    for _ in 0..4 {
+    for _ in 0..LOOKS {
         let found = mappings(system, thread.process)?
             .into_iter()
             .find(|(_, mapping)| is_stack(thread, mapping));

@@ -10,12 +10,12 @@ use ipc::proto::init;
 
 use super::Context;
 use super::argument::{self, NotAPid};
-use crate::format::Name;
+use crate::format::{MILLISECOND, Name};
 use crate::inspect::in_use;
 use crate::system::System;
 
 /// What init gets to answer about a process that has ended, in nanoseconds.
-const ANSWER_TIMEOUT: u64 = 500_000_000;
+const ANSWER_TIMEOUT: u64 = 500 * MILLISECOND;
 
 /// The name of a process that the kernel does not know any more, if init still does.
 pub(super) fn name_of_ended(system: &mut dyn System, pid: u32) -> Option<init::Name> {

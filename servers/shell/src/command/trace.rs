@@ -13,11 +13,11 @@ use profd::text::counted;
 
 use super::subject::name_of_ended;
 use super::{Argument, Command, Context, Group, Quoted};
-use crate::format::Name;
+use crate::format::{Name, Timestamp};
 use crate::inspect::in_use;
 use crate::system::System;
 use crate::text;
-use event::{Micros, details};
+use event::details;
 
 mod event;
 
@@ -151,13 +151,9 @@ fn show(context: Context<'_>, count: usize) -> fmt::Result {
         .map(|(_, process)| (process.pid, Name(&process.name).to_string()))
         .collect();
     let shown = newest.events.len() as u64;
-    writeln!(
-        session,
-        "{} of {}, {} overwritten",
-        shown,
-        counted(newest.all, "event"),
-        newest.overwritten
-    )?;
+    let all = counted(newest.all, "event");
+    let overwritten = newest.overwritten;
+    writeln!(session, "{shown} of {all}, {overwritten} overwritten")?;
     if newest.events.is_empty() {
         return Ok(());
     }
@@ -167,7 +163,7 @@ fn show(context: Context<'_>, count: usize) -> fmt::Result {
         "TIME", "CPU", "EVENT", "WHO"
     )?;
     for (cpu, record) in &newest.events {
-        let time = Micros(system.time_at(record.tsc));
+        let time = Timestamp(system.time_at(record.tsc));
         let name = record.kind().map_or("?", TraceKind::name);
         let who = who(system, &mut names, record);
         let details = details(record);

@@ -6,10 +6,14 @@ use ipc::abi::Error;
 use ipc::abi::inspect::{
     InterruptInfo, LineInfo, MappingInfo, PageInfo, ProcessInfo, StackInfo, StackKind, ThreadInfo,
 };
+use ipc::abi::layout::{INTERRUPTS, NAME_MAX, PAGE_SIZE};
 use ipc::abi::trace::{TRACE_READ_MAX, TRACE_RECORDS, TraceRecord};
 
 use super::FakeSystem;
 use crate::inspect::{Inspect, TracePart};
+
+/// Interrupt lines that can be asked about.
+const LINES: u64 = INTERRUPTS as u64;
 
 /// The slots of the kernel's pools. CPUs are those of [`FakeSystem::cpus`].
 #[derive(Clone, Debug, Default)]
@@ -20,7 +24,7 @@ pub struct FakeKernel {
     pub mappings: BTreeMap<(u64, u64), MappingInfo>,
     /// Zeroes at the beginning of pages, by address.
     pub zeroes: BTreeMap<u64, u64>,
-    pub stacks: Vec<[StackInfo; 4]>,
+    pub stacks: Vec<[StackInfo; StackKind::ALL.len()]>,
     pub interrupts: Vec<InterruptInfo>,
     pub lines: BTreeMap<u64, LineInfo>,
     pub tracing: bool,
@@ -33,7 +37,7 @@ pub struct FakeKernel {
 impl FakeKernel {
     /// Adds a process, in the next slot.
     pub fn process(&mut self, pid: u64, name: &str) -> &mut ProcessInfo {
-        let mut padded = [0; 16];
+        let mut padded = [0; NAME_MAX];
         padded[..name.len()].copy_from_slice(name.as_bytes());
         self.processes.push(Some(ProcessInfo {
             pid,
@@ -87,12 +91,12 @@ impl Inspect for FakeSystem {
         Ok(mapping
             .filter(|mapping| u64::from(page) < mapping.pages)
             .map(|mapping| {
-                let address = mapping.address + u64::from(page) * 4096;
+                let address = mapping.address + u64::from(page) * PAGE_SIZE;
                 let zeroes = self.kernel.zeroes.get(&address).copied();
                 PageInfo {
                     pid: mapping.pid,
                     address,
-                    zeroes: zeroes.unwrap_or(4096),
+                    zeroes: zeroes.unwrap_or(PAGE_SIZE),
                 }
             }))
     }
@@ -108,7 +112,7 @@ impl Inspect for FakeSystem {
     }
     fn line(&mut self, line: u64) -> Result<Option<LineInfo>, Error> {
         match line {
-            0..192 => Ok(self.kernel.lines.get(&line).copied()),
+            0..LINES => Ok(self.kernel.lines.get(&line).copied()),
             _ => Err(Error::NotFound),
         }
     }

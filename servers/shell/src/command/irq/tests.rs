@@ -76,6 +76,23 @@ fn sixty_four_cpus_wrap_into_blocks_that_fit() {
     assert_eq!(columns, expected);
 }
 
+#[test]
+fn the_widest_line_fits() {
+    let mut bench = bench(Vec::new());
+    let pid = u64::from(u32::MAX);
+    bench.system.kernel.process(pid, "sixteencharacter");
+    let line = LineInfo {
+        taken_by: pid,
+        driver: pid,
+        count: u64::MAX,
+        by_message: 1,
+    };
+    bench.system.kernel.lines.insert(191, line);
+    let text = bench.run("irq");
+    assert!(text.lines().all(|line| line.len() <= 80), "{text}");
+    assert_eq!(text.matches("sixteencharacter").count(), 2, "{text}");
+}
+
 proptest! {
     /// The total is the sum of what is shown above it.
     #[test]

@@ -90,9 +90,7 @@ impl<'a> Places<'a> {
             Some(MappingSource::Archive) => self.in_archive(mapping),
             Some(MappingSource::Rings) => "sample rings".into(),
             Some(MappingSource::Device) => "device".into(),
-            Some(MappingSource::Contiguous) => {
-                format!("contiguous memory object {:#x}", mapping.object)
-            }
+            Some(MappingSource::Contiguous) => format!("contiguous {:#x}", mapping.object),
             Some(MappingSource::Memory) => self.in_memory(mapping),
             None => "?".into(),
         }

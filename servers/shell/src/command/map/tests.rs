@@ -109,10 +109,25 @@ START          END                 KIB RIGHTS WHAT
 0x200000000    0x200005000          20 r-x    boot archive
 0x300000000    0x300400000        4096 r--    sample rings
 0x400000000    0x400001000           4 rw-    device
-0x500000000    0x500001000           4 rw-    contiguous memory object 0x100a
+0x500000000    0x500001000           4 rw-    contiguous 0x100a
 0x7fffffffd000 0x7fffffffe000        4 r--    information page
 "
     );
+}
+
+/// A slot of the kernel's pools that was used again has a long number.
+#[test]
+fn the_longest_number_fits_a_row() {
+    use MappingSource::{Contiguous, Memory};
+    for source in [Contiguous, Memory] {
+        let mut bench = bench();
+        map(&mut bench, source, 0x7fff_0000_0000, 4, 0);
+        let mapping = bench.system.kernel.mappings.values_mut().next().unwrap();
+        mapping.object = u64::MAX;
+        let text = bench.run("map 9");
+        assert!(text.contains(" 0xffffffffffffffff\n"), "{text}");
+        assert!(text.lines().all(|line| line.len() <= 80), "{text}");
+    }
 }
 
 /// Nothing is called what it only looks like.

@@ -65,6 +65,24 @@ fn uptime_says_what_each_cpu_did() {
 }
 
 #[test]
+fn uptime_of_a_busy_year_fits_a_row() {
+    let mut bench = Bench::default();
+    let second = 1_000_000_000;
+    bench.system.now = 365 * 86_400 * second;
+    bench.system.cpus = vec![CpuInfo {
+        busy_ns: bench.system.now,
+        ticks: 3_153_600_000,
+        syscalls: 31_536_000_000_000,
+        switches: 31_536_000_000,
+        longest_entry: 2_000_000,
+        ..CpuInfo::default()
+    }];
+    let text = bench.run("uptime");
+    assert!(text.lines().all(|line| line.len() <= 80), "{text}");
+    assert!(text.ends_with("longest 1000.0us\n"), "{text}");
+}
+
+#[test]
 fn version_and_poweroff() {
     let mut bench = Bench::default();
     bench.system.version = "Sonde 0.1.0\n".into();

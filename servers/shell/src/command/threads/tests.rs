@@ -37,11 +37,11 @@ fn each_thread_of_the_process_has_a_row() {
 
 #[test]
 fn every_state_is_explained() {
-    for raw in 0..=8 {
+    for state in ThreadState::ALL {
         let mut bench = bench();
-        bench.system.kernel.threads[0].as_mut().unwrap().state = raw;
+        bench.system.kernel.threads[0].as_mut().unwrap().state = state as u64;
         let text = bench.run("threads 1");
-        let name = ThreadState::from_raw(raw).unwrap().name();
+        let name = state.name();
         assert!(
             text.contains(&format!(" {name:<5} ")) && !text.contains('?'),
             "{text}"

@@ -2,7 +2,6 @@
 
 use alloc::format;
 use alloc::string::String;
-use core::fmt;
 
 use ipc::abi::exit::ExitReason;
 use ipc::abi::info::ThreadState;
@@ -10,21 +9,7 @@ use ipc::abi::trace::{InterruptKind, TraceKind, TraceRecord};
 use ipc::abi::{NEVER, Tag};
 use profd::text::counted;
 
-/// Nanoseconds since boot, in seconds with six decimals, cut.
-pub(super) struct Micros(pub(super) u64);
-
-impl fmt::Display for Micros {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let micros = self.0 / 1000;
-        let mut text = heapless::String::<24>::new();
-        // Twenty digits, a point.
-        let _ = fmt::Write::write_fmt(
-            &mut text,
-            format_args!("{}.{:06}", micros / 1_000_000, micros % 1_000_000),
-        );
-        f.pad(&text)
-    }
-}
+use crate::format::Timestamp;
 
 /// The vector of a page fault.
 const PAGE_FAULT: u32 = 14;
@@ -92,7 +77,7 @@ fn block(state: u32, deadline: u64, on: u64) -> String {
         text += &format!(" on {on:#x}");
     }
     if deadline != NEVER {
-        text += &format!(" until {}", Micros(deadline));
+        text += &format!(" until {}", Timestamp(deadline));
     }
     text
 }

@@ -213,7 +213,7 @@ proptest! {
         let end = format!(", {overwritten} overwritten");
         prop_assert!(first.ends_with(&end), "{first}");
         let times: Vec<&str> = lines.skip(1).filter_map(|line| line.split_whitespace().next()).collect();
-        let expected: Vec<String> = expected.iter().map(|tsc| super::Micros(tsc / 2).to_string()).collect();
+        let expected: Vec<String> = expected.iter().map(|tsc| super::Timestamp(tsc / 2).to_string()).collect();
         prop_assert_eq!(times, expected);
     }
 }
