@@ -6,7 +6,7 @@
 use core::arch::asm;
 use core::mem::offset_of;
 
-use ipc::abi::message::{HANDLES_MAX, HANDLES_OFFSET, PAYLOAD_MAX, SLOT_MOVE};
+use ipc::abi::message::{HANDLES_MAX, HANDLES_OFFSET, SLOT_MOVE};
 use ipc::abi::startup::ControlBlock;
 use ipc::abi::{Error, Handle, Rights};
 use ipc::proto::Message;
@@ -75,15 +75,15 @@ pub fn put(message: &Message<OwnedHandle>) {
 pub fn take(tag: ipc::abi::Tag, message: &mut Message<OwnedHandle>) -> Result<(), Error> {
     message.op = tag.op();
     message.handles.clear();
-    for index in 0..tag.handles().min(HANDLES_MAX) {
+    for index in 0..tag.handles() {
         // SAFETY: as in `put`.
         let [raw, _rights] = unsafe { slot(index).read() };
         let handle = OwnedHandle::new(Handle::from_raw(raw));
         message.handles.push(handle).map_err(|_| Error::TooLarge)?;
     }
     message.bytes.clear();
-    let len = tag.len().min(PAYLOAD_MAX);
-    message.bytes.resize(len, 0).map_err(|_| Error::TooLarge)?;
+    let resized = message.bytes.resize(tag.len(), 0);
+    resized.map_err(|_| Error::TooLarge)?;
     read(&mut message.bytes);
     Ok(())
 }

@@ -15,8 +15,10 @@ use crate::{Mutex, OwnedHandle, startup, syscall};
 
 /// Least pages to grow by.
 const STEP_PAGES: u64 = 8;
-/// The heap grows by at least one part in so many. From nothing to all the memory that a program can be given, 1 GiB, that is 30 mappings.
+/// The heap grows by at least one part in so many. From nothing to all the memory that a program can be given, 1 GiB, that is 26 mappings.
 const GROWTH: u64 = 2;
+/// Bytes of the allocator's headers before and behind a block, of two words each.
+const HEADERS: usize = 32;
 
 #[global_allocator]
 static HEAP: GlobalHeap = GlobalHeap(Mutex::new(Heap {
@@ -37,8 +39,8 @@ impl Heap {
         if let Ok(block) = self.blocks.allocate_first_fit(layout) {
             return Some(block);
         }
-        // Twice the alignment and a header's worth more than asked, so that the new end holds it wherever it begins.
-        let bytes = layout.size().checked_add(2 * layout.align().max(32))?;
+        // So much more than asked that the new end holds it wherever that begins: it must be aligned, and leave room for headers.
+        let bytes = layout.size().checked_add(2 * layout.align().max(HEADERS))?;
         let pages = (bytes as u64).div_ceil(PAGE_SIZE);
         let more = self.bytes / PAGE_SIZE / GROWTH;
         self.grow(pages.max(STEP_PAGES).max(more))

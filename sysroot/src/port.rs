@@ -25,7 +25,7 @@ use crate::{OwnedHandle, buffer, startup, syscall};
 /// [`JoinHandle::thread`](crate::thread::JoinHandle::thread).
 ///
 /// # Errors
-/// `Busy` if either is bound already.
+/// `Busy` if either is bound already, `NotFound` if the program was not given its thread; else see the call `bind`.
 pub fn bind(notification: Handle) -> Result<(), Error> {
     let thread = startup::handle(names::THREAD).ok_or(Error::NotFound)?;
     syscall::bind(notification, thread)

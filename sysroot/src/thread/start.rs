@@ -58,8 +58,8 @@ unsafe extern "C" {
 }
 
 // Nobody called `run`, as nobody calls `main` (`entry`). The symbol is global because programs refer to it where their threads
-// start. `run` is reached by its address, because there is one for each kind of body:
-// the body becomes part of it, and a chain of calls has one frame, not four, before the thread's own work.
+// start. `run` is reached by its address, because there is one for each kind of body: the body becomes part of it, and a chain
+// of calls has one frame, not four, before the thread's own work.
 global_asm!(
     ".pushsection .text.thread_start,\"ax\",@progbits",
     ".global thread_start",
