@@ -13,7 +13,7 @@ use sysroot::{println, syscall};
 use crate::spec::{Arg, Arguments, Spec, Want, Zero};
 use crate::suite::Suite;
 use crate::table::{self, Kind};
-use crate::world::{NEVER_ISSUED, World, raw};
+use crate::world::{NEVER_ISSUED, TABLE, World, raw};
 
 /// Whether a call's cases fit what the table says of it; says so if not.
 pub fn fits(spec: &Spec) -> bool {
@@ -92,7 +92,7 @@ pub struct Filling(Vec<Handle>);
 impl Filling {
     /// Fills this program's table, and says with what error that ended.
     pub fn new(of: Handle) -> (Self, Error) {
-        let mut copies = Vec::with_capacity(1100);
+        let mut copies = Vec::with_capacity(TABLE);
         loop {
             match syscall::handle_duplicate(of, Rights::empty()) {
                 Ok(copy) => copies.push(copy),
@@ -105,6 +105,7 @@ impl Filling {
 impl Drop for Filling {
     fn drop(&mut self) {
         for copy in &self.0 {
+            // They are this program's, and nobody has closed them.
             let _ = syscall::handle_close(*copy);
         }
     }
@@ -221,7 +222,7 @@ impl Tries<'_> {
         let case = format_args!("{name}: closed, and its place used again");
         self.attempt(case, bad, |world, arguments| {
             let old = stale(world);
-            let new = world.copy(world.notification.raw(), Rights::all() & notification());
+            let new = world.copy(world.notification.raw(), notification());
             assert_eq!(new.index(), old.index(), "the lowest free place is taken");
             arguments[place] = raw(old);
         });

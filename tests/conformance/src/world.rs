@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use core::fmt::Display;
 
 use ipc::abi::startup::names;
-use ipc::abi::{BY_MESSAGE, Error, Handle, NEVER, ObjectType, Rights, Tag};
+use ipc::abi::{BY_MESSAGE, Error, Handle, NEVER, NOW, ObjectType, Rights, Tag};
 use sysroot::syscall::message::{self, NO_WORDS};
 use sysroot::thread::{self, JoinHandle};
 use sysroot::{OwnedHandle, handle, record, startup, syscall, time};
@@ -26,6 +26,10 @@ pub const PORTS: u64 = 0x80;
 pub const PORT_COUNT: u64 = 4;
 /// Registers of a timer, of which none is touched.
 pub const DEVICE: u64 = 0xfed0_0000;
+/// Code with which the process that has ended was killed.
+pub const DEAD_CODE: u64 = 7;
+/// Handles of a table.
+pub const TABLE: usize = 1024;
 /// Addresses of what is no device: RAM, and interrupt controllers.
 pub const RAM: u64 = 0x10_0000;
 pub const IO_APIC: u64 = 0xfec0_0000;
@@ -38,8 +42,8 @@ pub const QUOTA_MIN: u64 = 8;
 pub const NEVER_ISSUED: Handle = Handle::new(900, 1);
 /// How long another thread may take to get somewhere, in nanoseconds.
 pub const PATIENCE: u64 = 60_000 * time::MILLISECOND;
-/// How often it is looked for.
-const LOOK: u64 = 100_000;
+/// Nanoseconds from one look for it to the next.
+const LOOK: u64 = time::MILLISECOND / 10;
 
 /// The objects.
 pub struct World {
@@ -76,7 +80,7 @@ pub struct World {
     /// A call that waits for its answer.
     pub reply: Option<OwnedHandle>,
     client: Option<JoinHandle<Result<(), Error>>>,
-    /// Closed after each case.
+    /// Handles that are closed after each case.
     pub temporary: Vec<Handle>,
 }
 
@@ -137,7 +141,7 @@ impl World {
         let dead = process(QUOTA, notification.raw(), 0);
         let held = held_thread(&child, &memory);
         let dead_thread = held_thread(&dead, &memory);
-        made("an end", syscall::process_kill(dead.raw(), 7));
+        made("an end", syscall::process_kill(dead.raw(), DEAD_CODE));
         let ended = || record::process_status(dead.raw()).is_ok_and(|status| status.reclaimed == 1);
         assert!(until(ended), "a process does not end");
         let interrupt = syscall::interrupt_create(system, BY_MESSAGE, notification.raw(), 1);
@@ -195,7 +199,7 @@ impl World {
             let _ = syscall::handle_close(handle);
         }
         // Bits that a case has set.
-        let _ = syscall::wait(self.notification.raw(), 0);
+        let _ = syscall::wait(self.notification.raw(), NOW);
     }
 }
 

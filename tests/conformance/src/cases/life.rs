@@ -11,16 +11,20 @@ use ipc::abi::{Error, Handle, NEVER, Syscall};
 use ipc::proto::init::{self, Args, Ending, Name, Spawn};
 use sysroot::{Connection, OwnedHandle, record, startup, syscall, thread, time};
 
-use super::{SOON, await_state, close, handle};
+use super::{SOON, close, handle, reaches};
 use crate::buffer;
 use crate::raw::keeps;
 use crate::spec::Want;
 use crate::suite::Suite;
-use crate::world::{PRIORITY, QUOTA, SCRATCH, World, given, held_thread, made, process, raw};
+use crate::world::{
+    DEAD_CODE, PRIORITY, QUOTA, SCRATCH, World, given, held_thread, made, process, raw,
+};
 
-/// Quota and image of a process that a case makes, and the code with which it is ended: of more than 32 bits.
+/// Quota of a process that a case makes.
 const SHARE: u64 = 100;
+/// Its image.
 const IMAGE: u64 = 7;
+/// The code with which it is ended: of more than 32 bits.
 const CODE: u64 = 1 << 32 | 1;
 
 pub fn run(suite: &mut Suite) {
@@ -161,7 +165,12 @@ fn kills(suite: &mut Suite) {
     let again = [raw(world.dead.raw()), 99, 0, 0, 0, 0];
     suite.check(Syscall::process_kill, "a second time", &again, Ok(()));
     let code = record::process_status(world.dead.raw()).map(|status| status.code);
-    suite.equal(Syscall::process_kill, "the first code stays", code, Ok(7));
+    suite.equal(
+        Syscall::process_kill,
+        "the first code stays",
+        code,
+        Ok(DEAD_CODE),
+    );
     let state = syscall::thread_info(world.dead_thread.raw()).map(|info| info.1);
     let dead = Ok(ThreadState::Dead as u64);
     suite.equal(Syscall::thread_info, "a thread that ended", state, dead);
@@ -203,8 +212,8 @@ fn faults(suite: &mut Suite) {
 /// A thread that ends leaves its process running.
 fn thread_ends(suite: &mut Suite) {
     let thread = made("a thread", thread::spawn(syscall::thread_exit));
-    await_state(thread.handle(), ThreadState::Dead);
-    suite.holds(Syscall::thread_exit, "one of two threads", true);
+    let is_dead = reaches(thread.handle(), ThreadState::Dead);
+    suite.holds(Syscall::thread_exit, "one of two threads", is_dead);
     // It has not returned from its body, so it cannot be joined: its stack stays.
     core::mem::forget(thread);
 }

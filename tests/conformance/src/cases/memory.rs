@@ -14,8 +14,9 @@ use crate::world::{DEVICE, IO_APIC, PAGES, RAM, SCRATCH, World, made, process, r
 const READ: u64 = Rights::READ.bits() as u64;
 /// Pages in a row that the kernel looks for at most.
 const RUN_MAX: u64 = 1024;
-/// Pages that take several steps to make, and bytes that are looked at in one go.
+/// Pages that take several steps to make.
 const SOME: u64 = 40;
+/// Bytes that are looked at in one go.
 const PIECE: usize = 256;
 
 pub fn run(suite: &mut Suite) {

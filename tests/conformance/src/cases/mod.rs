@@ -13,6 +13,7 @@ mod notification;
 mod object;
 mod profiler;
 mod race;
+mod system;
 
 pub use life::peer;
 pub use object::starves;
@@ -48,7 +49,8 @@ pub fn run(suite: &mut Suite, cpus: u64) {
     memory::run(suite);
     mapping::run(suite);
     object::run(suite);
-    device::run(suite, cpus);
+    device::run(suite);
+    system::run(suite, cpus);
     profiler::run(suite);
 }
 
@@ -69,10 +71,15 @@ fn joined<T>(thread: JoinHandle<T>) -> T {
     made("the end of a thread", thread.join())
 }
 
+/// Waits until a thread is in a state; whether it came to that.
+fn reaches(thread: Handle, state: ThreadState) -> bool {
+    until(|| syscall::thread_info(thread).is_ok_and(|info| info.1 == state as u64))
+}
+
 /// Waits until a thread is in a state; without it, nothing after it would mean anything.
 fn await_state(thread: Handle, state: ThreadState) {
-    let there = || syscall::thread_info(thread).is_ok_and(|info| info.1 == state as u64);
-    assert!(until(there), "a thread does not become {}", state.name());
+    let there = reaches(thread, state);
+    assert!(there, "a thread does not become {}", state.name());
 }
 
 /// The first thread, for others that wait until it waits.

@@ -11,10 +11,7 @@ use crate::spec::Want;
 use crate::specs;
 use crate::suite::Suite;
 use crate::systematic;
-use crate::world::{QUOTA, World, made, process, raw};
-
-/// Handles of a table, and of a piece of one.
-const TABLE: usize = 1024;
+use crate::world::{QUOTA, TABLE, World, made, process, raw};
 
 pub fn run(suite: &mut Suite) {
     let mut world = World::new();

@@ -18,8 +18,9 @@ use crate::world::{PATIENCE, QUOTA, QUOTA_MIN, SCRATCH, World, given, held_threa
 const ROUNDS: u64 = 40;
 /// Pages of a mapping that takes several steps.
 const PAGES: u64 = 200;
-/// Device memory that no machine has, of as many pages as the tables of a process hold: it takes many steps to map.
+/// Device memory that no machine has.
 const FAR: u64 = 1 << 43;
+/// As many pages of it as the tables of a process hold: they take many steps to map.
 const FAR_PAGES: u64 = 48 * 512;
 
 /// Where two threads meet: each round begins when both are there.

@@ -6,12 +6,13 @@ use super::{outside, takes};
 use crate::spec::{Arg, Spec, Want, Zero, any_handle, handle, handle_or};
 use crate::world::raw;
 
-/// A right that no notification has, and those that one has.
+/// A right that no notification has.
 const LACKING: (&str, u64, Want) = (
     "a right that the handle lacks",
     Rights::MANAGE.bits() as u64,
     Err(Error::MissingRight),
 );
+/// Those that one has.
 const HAD: Rights = Rights::SIGNAL
     .union(Rights::WAIT)
     .union(Rights::DUPLICATE)
@@ -25,7 +26,7 @@ pub const SPECS: [Spec; 7] = [
     Spec::new(
         Syscall::handle_close,
         |world| {
-            let copy = world.copy(world.notification.raw(), Rights::all() & HAD);
+            let copy = world.copy(world.notification.raw(), HAD);
             [raw(copy), 0, 0, 0, 0, 0]
         },
         &[any_handle(Rights::empty())],

@@ -7,7 +7,7 @@ use sysroot::{OwnedHandle, syscall, time};
 
 use super::{BADGE, WORDS, call_to, client, copy, endpoint, minted, receive_from, server};
 use crate::cases::{SOON, await_state, first_thread, joined, on, status};
-use crate::suite::Suite;
+use crate::suite::{LAST_WORD, Suite};
 use crate::world::{NEVER_ISSUED, PRIORITY, made, raw};
 
 pub fn run(suite: &mut Suite, cpu: u64) {
@@ -127,7 +127,7 @@ fn serves(suite: &mut Suite, cpu: u64) {
         call,
     );
     let answered = joined(first).map(|answer| (answer.badge, answer.tag, answer.words));
-    let want = Ok((0, Tag::new(6, 0, 0), [7, 8, 9, 0x12_12_12]));
+    let want = Ok((0, Tag::new(6, 0, 0), [7, 8, 9, LAST_WORD]));
     suite.equal(Syscall::reply_receive, "the answer arrives", answered, want);
     suite.check(
         Syscall::reply,

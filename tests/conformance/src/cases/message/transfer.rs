@@ -76,7 +76,7 @@ fn handles_go(suite: &mut Suite, cpu: u64) {
         let theirs = copy(&end, Rights::CALL);
         let bits = copy(
             &bits,
-            Rights::all() & (Rights::SIGNAL | Rights::WAIT | Rights::DUPLICATE | Rights::TRANSFER),
+            Rights::SIGNAL | Rights::WAIT | Rights::DUPLICATE | Rights::TRANSFER,
         );
         on(cpu, move || {
             use ipc::proto::{Message, Transport};
