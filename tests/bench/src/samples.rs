@@ -126,6 +126,7 @@ pub fn write(number: usize, cpu: u8, tsc: u64, ring: &Writer<'_>) {
         ..Header::default()
     };
     let mut slot = ring.begin();
+    // Of the server's thread 0 and image 0, with a weight of 1; no stack, so RSP and RBP do not matter.
     for word in [tsc, SERVER.pid.into(), 1 << 32, 0, 0]
         .into_iter()
         .chain(tagged)

@@ -31,9 +31,11 @@ use crate::samples::{self, CLIENT, KERNEL, SERVER};
 const CPUS: usize = 8;
 /// Samples.
 pub const SAMPLES: usize = CPUS * RING_RECORDS;
-/// The window, in TSC ticks, which are nanoseconds here.
-const OPENED: u64 = 1_000_000;
+/// When the window opens, in TSC ticks, which are nanoseconds here.
+const OPENED: u64 = MS;
+/// Its length, in milliseconds.
 const WINDOW_MS: u16 = 1000;
+/// Ticks in a millisecond.
 const MS: u64 = 1_000_000;
 
 /// Images, processes and rings.
@@ -111,7 +113,7 @@ impl Workload {
         };
         let clock = Clock::new(InfoPage {
             tsc_mult: 1 << 32,
-            tsc_hz: 1_000_000_000,
+            tsc_hz: 1000 * MS,
             ..InfoPage::default()
         });
         let request = Request {

@@ -15,7 +15,7 @@ const READINGS: usize = 16;
 /// Turns of the two loops that are compared.
 const TURNS: (u64, u64) = (1_000, 4_000);
 /// Instructions of a turn.
-const TURN: u64 = 2;
+pub const TURN: u64 = 2;
 
 /// A counter that was seen to count instructions.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +57,7 @@ impl Counter {
     }
 }
 
-/// Executes two instructions so many times. At least once.
+/// Executes [`TURN`] instructions so many times. At least once.
 #[inline(always)]
 pub fn turn(turns: u64) {
     // SAFETY: the loop changes nothing but its own register and the flags.

@@ -1,6 +1,7 @@
 //! Starting programs, and what it takes to start one and see it end.
 
 use ipc::proto::init::{Args, Client, Ending, Name, Spawn};
+use ipc::proto::system::INIT;
 use sysroot::Connection;
 
 use super::counter::Counter;
@@ -17,7 +18,7 @@ struct Init(Client<Connection>);
 impl Init {
     /// The connection that the program was given.
     fn connect() -> Result<Self, Failure> {
-        let connection = Connection::named("init").ok_or(Failure::NotGiven("init"))?;
+        let connection = Connection::named(INIT).ok_or(Failure::NotGiven(INIT))?;
         Ok(Self(Client::new(connection)))
     }
 

@@ -13,7 +13,7 @@ use sample_ring::{Geometry, Reader, Sample};
 use sysroot::syscall::rdtsc;
 use sysroot::{Mapping, record, syscall, thread, time};
 
-use super::counter::turn;
+use super::counter::{TURN, turn};
 use super::failure::{Effect, Failure, ensure, given, kernel};
 use super::rounds::Rounds;
 use super::threads::joined;
@@ -29,7 +29,7 @@ const MARGIN: u64 = 200_000;
 const INTERRUPT: u64 = 100;
 /// Frames of the sample that is measured.
 const FRAMES: usize = 8;
-/// How long the driver may take to disarm: far more than a tick.
+/// How long the driver may take to disarm, in nanoseconds: far more than a tick.
 const DISARMED: u64 = 100 * time::MILLISECOND;
 
 /// Measures both.
@@ -68,7 +68,7 @@ fn gaps(count: usize) -> Vec<u64> {
         }
         gaps.push(gap - usual);
         // Until shortly before the next.
-        turn((PERIOD - MARGIN) / 2);
+        turn((PERIOD - MARGIN) / TURN);
         last = rdtsc();
     }
     gaps
