@@ -19,7 +19,7 @@ use crate::workspace::Workspace;
 pub use budget::Budgets;
 pub use figure::Figure;
 
-/// CPUs of the boots that are counted.
+/// The boots that are counted: their CPUs, and the figure's name and text.
 const BOOTS: [(u32, &str, &str); 2] = [
     (1, "prompt-1-cpu", "boot to prompt, 1 CPU"),
     (4, "prompt-4-cpus", "boot to prompt, 4 CPUs"),

@@ -15,7 +15,7 @@ use super::shortage;
 
 /// Windows of two seconds that must be enough to find every part of the demo. One mostly is.
 const WINDOWS: usize = 30;
-/// Bits of code that RIP and offsets are decoded with.
+/// Code of the 64-bit mode.
 const BITS: u32 = 64;
 
 /// The tests.
@@ -99,8 +99,7 @@ fn is_of_a_thread(chain: &Chain) -> bool {
 
 /// Whether it is `back` at work for `relay`, which serves `front`.
 fn is_three_deep(chain: &Chain) -> bool {
-    let mut clients = chain.callers.iter();
-    let mut clients = clients.by_ref().filter(|caller| caller.starts_with("<="));
+    let mut clients = (chain.callers.iter()).filter(|caller| caller.starts_with("<="));
     chain.image == "back"
         && chain.symbol == "work"
         && clients

@@ -38,9 +38,8 @@ pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
 }
 
 fn lacks(context: &Context<'_>, model: &str, feature: &str) -> Verdict {
-    let cpu = model.into();
     let options = BootOptions {
-        cpu,
+        cpu: model.into(),
         ..BootOptions::default()
     };
     refuses(context.image()?, options, &["lacks", feature])

@@ -27,6 +27,7 @@ pub const PATIENCE: Duration = Duration::from_secs(120);
 pub const PROMPT: &str = "> ";
 /// How often the end of the process is looked for.
 const POLL: Duration = Duration::from_millis(10);
+
 /// A machine that runs; it is killed when this is dropped.
 pub struct Guest {
     child: Child,

@@ -19,9 +19,8 @@ pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
             echo(context, BootOptions::default())
         }),
         Case::new("machine_is_the_same_under_icount", || {
-            let icount = true;
             let options = BootOptions {
-                icount,
+                icount: true,
                 ..BootOptions::default()
             };
             echo(context, options)

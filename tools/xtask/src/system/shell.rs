@@ -21,7 +21,7 @@ pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
     ]
 }
 
-/// Commands that end the machine: every session is left by one, and `inspect` tests the other.
+/// Commands that end the machine: every session is left by one, and `reboot` tests the other.
 pub const ENDING: [&str; 2] = ["poweroff", "reboot"];
 
 /// Every other command as it is typed, and some of what it prints.

@@ -22,7 +22,7 @@ use tree::Tree;
 
 /// The pages, in the order in which they are walked.
 const PAGES: [&str; 2] = ["docs/write-a-program.md", "docs/write-a-server.md"];
-/// What `new` names the package of a server, in the second page.
+/// Packages in which `new` makes what the pages ask for: the program's, and the server's own.
 const PACKAGES: [&str; 2] = ["programs", "tally"];
 
 /// The tests.

@@ -39,7 +39,7 @@ impl Usage {
         for line in text.lines() {
             let words: Vec<&str> = line.split_whitespace().collect();
             match words[..] {
-                [window, "ms", "on", _, "cpu" | "cpus,", ..] | [window, "ms", "on", _, ..] => {
+                [window, "ms", "on", ..] => {
                     let reading = words.iter().rev().nth(1).context("no time of reading")?;
                     let (window, reading): (f64, f64) = (window.parse()?, reading.parse()?);
                     usage.bound = 100.0 * 2.0 * cpus as f64 * reading / (1000.0 * window);
