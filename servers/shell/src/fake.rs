@@ -1,9 +1,10 @@
-//! A system and a session for tests: what commands ask is answered from fields, and what they do is remembered.
+//! A system for tests: what commands ask is answered from fields, and what they do is remembered. The kernel and the session are
+//! apart.
 
 mod kernel;
+mod session;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fmt;
 
 use ipc::abi::Error;
 use ipc::abi::info::{CpuInfo, MemoryInfo};
@@ -11,11 +12,10 @@ use ipc::proto::CallError;
 use ipc::proto::init::{Args, Ending, ExitReport, InitError, Name, ProcessInfo};
 use ipc::proto::profd::{Refusal, Request};
 
-use crate::protocol::Stop;
-use crate::session::Session;
 use crate::system::{InitResult, LogPart, System};
 
 pub use kernel::FakeKernel;
+pub use session::FakeSession;
 
 /// The system. Programs that it starts get pids from 7 on and run until they are in `ended`.
 #[derive(Default)]
@@ -204,58 +204,5 @@ impl System for FakeSystem {
     fn power_off(&mut self) -> Error {
         self.powered_off = true;
         Error::MissingRight
-    }
-}
-
-/// The session. Ctrl-C is pressed once `interrupt_after` writes or guards were made.
-#[derive(Default)]
-pub struct FakeSession {
-    pub text: String,
-    pub guards: Vec<Stop>,
-    /// Each start and end of pages.
-    pub pages: Vec<bool>,
-    pub interrupt_after: Option<usize>,
-    pub calls: usize,
-    /// Ctrl-C was pressed, and a guard has heard of it or not.
-    interrupted: bool,
-    unheard: bool,
-}
-
-impl FakeSession {
-    fn call(&mut self) {
-        self.calls += 1;
-        if self.interrupt_after.is_some_and(|after| self.calls > after) {
-            self.interrupt_after = None;
-            (self.interrupted, self.unheard) = (true, true);
-            // A line that has no end yet is not shown.
-            let shown = self.text.rfind('\n').map_or(0, |at| at + 1);
-            self.text.truncate(shown);
-        }
-    }
-}
-
-impl fmt::Write for FakeSession {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.call();
-        if self.unheard {
-            return Err(fmt::Error);
-        }
-        self.text.push_str(text);
-        Ok(())
-    }
-}
-
-impl Session for FakeSession {
-    fn interrupted(&self) -> bool {
-        self.interrupted
-    }
-    fn guard(&mut self, stop: Stop) -> bool {
-        self.call();
-        self.guards.push(stop);
-        std::mem::take(&mut self.unheard)
-    }
-    fn page(&mut self, on: bool) -> fmt::Result {
-        self.pages.push(on);
-        Ok(())
     }
 }

@@ -20,6 +20,7 @@ pub mod jobs;
 pub mod line;
 pub mod pause;
 pub mod persist;
+pub mod pieces;
 pub mod protocol;
 pub mod session;
 pub mod system;

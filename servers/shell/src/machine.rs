@@ -17,13 +17,13 @@ use ipc::proto::init::{self, Args, ExitReport, Name, ProcessInfo, Spawn};
 use ipc::proto::profd::{self, Refusal, Request, SessionName, Spot, Start};
 use ipc::proto::{CallError, ProtocolError, stream};
 use shell::inspect::{Inspect, TracePart};
+use shell::pieces;
 use shell::protocol::PROGRAMS;
 use shell::system::{InitResult, LogPart, System};
-use shell::text;
 use sysroot::{Connection, Mapping, clock, handle, mapping, record, startup, syscall, time};
 use zerocopy::FromZeros;
 
-use crate::threads::Wiring;
+use crate::wiring::Wiring;
 
 /// Longest version line.
 const VERSION_MAX: usize = 256;
@@ -164,11 +164,10 @@ impl System for Machine {
         let rights = Rights::CALL | Rights::TRANSFER;
         let output =
             handle::mint(self.wiring.terminal, badge, rights).map_err(CallError::Transport)?;
-        let held = false;
         let spawn = Spawn {
             program,
             args,
-            held,
+            held: false,
         };
         self.init().spawn(&spawn, Some(output))
     }
@@ -221,7 +220,7 @@ impl System for Machine {
         if start.saturating_add(len) > mapping.len() {
             return Err(CallError::Protocol(ProtocolError::BadReply));
         }
-        text::show(len, |offset, out| mapping.read(start + offset, out), show);
+        pieces::show(len, |offset, out| mapping.read(start + offset, out), show);
         Ok(())
     }
 

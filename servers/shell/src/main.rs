@@ -7,6 +7,7 @@ extern crate alloc;
 mod machine;
 mod remote;
 mod threads;
+mod wiring;
 
 sysroot::entry!(main);
 

@@ -3,10 +3,8 @@
 use core::convert::Infallible;
 use core::fmt;
 
-use ipc::abi::startup::names;
 use ipc::abi::{Error, Handle, NEVER, Rights};
 use ipc::proto::stream::{CHUNK_MAX, Client as StreamClient};
-use ipc::proto::system::INIT;
 use ipc::proto::{Message, init, profd};
 use shell::banner::banner;
 use shell::command::execute;
@@ -17,42 +15,15 @@ use shell::protocol::{Asked, COMMANDS, Client as TerminalClient, Completion, INP
 use shell::session::Session;
 use shell::terminal::Terminal;
 use sysroot::{
-    Connection, Event, OwnedHandle, Port, handle, println, record, startup, syscall, thread, time,
+    Connection, Event, OwnedHandle, Port, handle, println, record, syscall, thread, time,
 };
 
 use crate::machine::{FLUSH_TIMEOUT, Machine};
 use crate::remote::{Remote, Screen, Time};
+use crate::wiring::{Given, Wiring};
 
 /// How long a completion may take, in nanoseconds: what is typed meanwhile waits for it.
 const COMPLETION_NS: u64 = 2000 * time::MILLISECOND;
-
-/// What a program's entry has to give to one with a session.
-#[derive(Clone, Copy)]
-pub enum Given {
-    /// The stream that carries it, under its own name.
-    Stream(&'static str),
-    /// init.
-    Init,
-    /// profd.
-    Profd,
-    /// The system.
-    System,
-}
-
-impl Given {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Stream(name) => name,
-            Self::Init => INIT,
-            Self::Profd => "profd",
-            Self::System => names::SYSTEM,
-        }
-    }
-
-    fn handle(self) -> Result<Handle, Failure> {
-        startup::handle(self.name()).ok_or(Failure::NotGiven(self))
-    }
-}
 
 /// Why there is no session, or no longer.
 pub enum Failure {
@@ -86,25 +57,6 @@ impl fmt::Display for Failure {
     }
 }
 
-/// What the threads of a session share.
-#[derive(Clone, Copy)]
-pub struct Wiring {
-    /// The shell's own process id.
-    pub pid: u32,
-    /// The stream that carries the session; also its name towards others.
-    pub stream: (&'static str, Handle),
-    /// The terminal's endpoint, to make handles for programs.
-    pub terminal: Handle,
-    /// Notification that ends a wait of the thread that runs commands.
-    pub wake: Handle,
-    /// init.
-    pub init: Handle,
-    /// profd.
-    pub profd: Handle,
-    /// The system, to ask about memory and the like.
-    pub system: Handle,
-}
-
 /// Runs a session on the stream that this program was given under `name`; `leave` says how it is left.
 ///
 /// # Errors
@@ -114,14 +66,15 @@ pub fn run(name: &'static str, leave: &'static str) -> Result<Infallible, Failur
     let endpoint = OwnedHandle::new(endpoint);
     let own = record::process_status(Handle::NONE).map_err(Failure::OwnId)?;
     let wake = OwnedHandle::new(syscall::notification_create().map_err(Failure::Wake)?);
+    let given = |what: Given| what.handle().ok_or(Failure::NotGiven(what));
     let wiring = Wiring {
         pid: own.pid as u32,
-        stream: (name, Given::Stream(name).handle()?),
+        stream: (name, given(Given::Stream(name))?),
         terminal: endpoint.raw(),
         wake: wake.raw(),
-        init: Given::Init.handle()?,
-        profd: Given::Profd.handle()?,
-        system: Given::System.handle()?,
+        init: given(Given::Init)?,
+        profd: given(Given::Profd)?,
+        system: given(Given::System)?,
     };
     let mint = |badge| handle::mint(endpoint.raw(), badge, Rights::CALL).map_err(Failure::Terminal);
     let (input, commands) = (mint(INPUT)?, mint(COMMANDS)?);

@@ -1,5 +1,7 @@
 //! `top`: who had the CPUs in a window of time.
 
+mod share;
+mod snapshot;
 mod usage;
 
 #[cfg(test)]
@@ -11,9 +13,11 @@ use profd::request::number;
 use profd::text::counted;
 
 use super::{Argument, Command, Context, Group, Quoted};
-use crate::format::Name;
+use crate::format::{MILLISECOND, Name};
 use crate::pause::pause;
-use usage::{Share, Snapshot, Usage};
+use share::Share;
+use snapshot::Snapshot;
+use usage::Usage;
 
 /// Longest window, in milliseconds.
 pub(super) const WINDOW_MAX: u64 = 60_000;
@@ -69,7 +73,7 @@ fn run(mut context: Context<'_>) -> fmt::Result {
         session, system, ..
     } = &mut context;
     let measured = Snapshot::take(*system).and_then(|first| {
-        pause(*session, *system, first.ended() + window * 1_000_000);
+        pause(*session, *system, first.ended + window * MILLISECOND);
         Ok(Usage::between(&first, &Snapshot::take(*system)?))
     });
     match measured {
@@ -84,7 +88,7 @@ fn show(usage: &Usage, all: bool, out: &mut (impl fmt::Write + ?Sized)) -> fmt::
     writeln!(
         out,
         "{} ms on {cpus}, read in {} us",
-        usage.window / 1_000_000,
+        usage.window / MILLISECOND,
         usage.reading / 1000
     )?;
     writeln!(
@@ -129,7 +133,7 @@ fn show(usage: &Usage, all: bool, out: &mut (impl fmt::Write + ?Sized)) -> fmt::
     writeln!(
         out,
         "total {}: threads {}, ended {}, idle {}, off {}",
-        Share(count as i64 * 1_000_000),
+        Share::cpus(count),
         usage.listed(),
         usage.ended,
         usage.idle(),

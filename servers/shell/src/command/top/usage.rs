@@ -8,110 +8,15 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
-use core::fmt;
 
-use ipc::abi::Error;
-use ipc::abi::info::CpuInfo;
-use ipc::abi::inspect::{ProcessInfo, ThreadInfo};
+use ipc::abi::inspect::ThreadInfo;
+use ipc::abi::layout::NAME_MAX;
 
-use crate::inspect::{LOOKS, in_use};
-use crate::system::System;
+use super::share::Share;
+use super::snapshot::Snapshot;
 
 #[cfg(test)]
 mod tests;
-
-/// A part of one CPU, in millionths. Shown in percent, rounded to a tenth.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Share(pub i64);
-
-impl Share {
-    fn new(part: u64, whole: u64) -> Self {
-        let millionths = u128::from(part) * 1_000_000 / u128::from(whole).max(1);
-        Self(i64::try_from(millionths).unwrap_or(i64::MAX))
-    }
-    /// All of these together.
-    pub fn sum(shares: impl Iterator<Item = Self>) -> Self {
-        Self(shares.map(|share| share.0).sum())
-    }
-}
-
-impl fmt::Display for Share {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tenths = self.0.unsigned_abs().saturating_add(500) / 1000;
-        let sign = if self.0 < 0 && tenths > 0 { "-" } else { "" };
-        let mut text = heapless::String::<24>::new();
-        // A sign, twenty digits at most, a point.
-        let _ = fmt::Write::write_fmt(
-            &mut text,
-            format_args!("{sign}{}.{}", tenths / 10, tenths % 10),
-        );
-        f.pad(&text)
-    }
-}
-
-/// Everybody's time at about one moment.
-pub struct Snapshot {
-    begun: u64,
-    ended: u64,
-    cpus: Vec<CpuInfo>,
-    threads: Vec<ThreadInfo>,
-    processes: Vec<ProcessInfo>,
-}
-
-impl Snapshot {
-    /// Reads it.
-    ///
-    /// # Errors
-    /// The kernel's.
-    pub fn take(system: &mut dyn System) -> Result<Self, Error> {
-        let begun = system.now();
-        let mut snapshot = Self {
-            begun,
-            ended: begun,
-            cpus: (0..system.cpus())
-                .map(|cpu| system.cpu(cpu))
-                .collect::<Result<_, _>>()?,
-            threads: Vec::new(),
-            processes: processes(system)?,
-        };
-        for _ in 0..LOOKS {
-            let before = snapshot.of_ended();
-            snapshot.threads = occupants(|slot| system.thread_slot(slot))?;
-            snapshot.processes = processes(system)?;
-            // Else a thread that has ended may be in both, or in neither. If some always end, [`Usage::off`] shows it.
-            if snapshot.of_ended() == before {
-                break;
-            }
-        }
-        snapshot.ended = system.now();
-        Ok(snapshot)
-    }
-
-    /// When it was complete, in nanoseconds since boot.
-    #[must_use]
-    pub const fn ended(&self) -> u64 {
-        self.ended
-    }
-
-    /// Nanoseconds of the threads that have ended.
-    fn of_ended(&self) -> u64 {
-        let times = self.processes.iter();
-        times
-            .map(|process| process.ended_ns + process.gone_ns)
-            .sum()
-    }
-}
-
-fn processes(system: &mut dyn System) -> Result<Vec<ProcessInfo>, Error> {
-    occupants(|slot| system.process_slot(slot))
-}
-
-fn occupants<T>(read: impl FnMut(u64) -> Result<Option<T>, Error>) -> Result<Vec<T>, Error> {
-    Ok(in_use(read)?
-        .into_iter()
-        .map(|(_, record)| record)
-        .collect())
-}
 
 /// A thread's part of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,7 +28,7 @@ pub struct Row {
     /// Thread id.
     pub tid: u64,
     /// Name of the process, padded with zeroes.
-    pub name: [u8; 16],
+    pub name: [u8; NAME_MAX],
     /// CPU that it ran on last.
     pub cpu: u64,
     /// Priority that it had then.
@@ -158,7 +63,7 @@ impl Usage {
     /// What happened between two snapshots.
     #[must_use]
     pub fn between(first: &Snapshot, last: &Snapshot) -> Self {
-        let names: BTreeMap<u64, [u8; 16]> = (last.processes.iter())
+        let names: BTreeMap<u64, [u8; NAME_MAX]> = (last.processes.iter())
             .map(|process| (process.pid, process.name))
             .collect();
         // Thread ids are never used again.

@@ -4,12 +4,14 @@ use ipc::abi::info::CpuInfo;
 use ipc::abi::inspect::{ProcessInfo, ThreadInfo};
 use proptest::prelude::*;
 
-use super::{Share, Snapshot, Usage};
+use super::{Snapshot, Usage};
 
 const CPUS: usize = 3;
 /// Threads of a CPU.
 const THREADS: usize = 4;
 const MS: u64 = 1_000_000;
+/// A whole CPU, as shares have it.
+const MILLION: i64 = 1_000_000;
 
 /// Who has each CPU, span by span: a length, and one of its threads or none. And when each thread ends.
 #[derive(Clone, Debug)]
@@ -118,12 +120,12 @@ proptest! {
         );
         let rounding = (CPUS * (THREADS + 3)) as i64;
         for cpu in &usage.cpus {
-            prop_assert!((cpu.busy.0 + cpu.idle.0 - 1_000_000).abs() <= 2);
+            prop_assert!((cpu.busy.0 + cpu.idle.0 - MILLION).abs() <= 2);
         }
-        let bound = 2 * CPUS as u64 * usage.reading * 1_000_000 / usage.window;
+        let bound = 2 * CPUS as u64 * usage.reading * MILLION as u64 / usage.window;
         prop_assert!(usage.off().0.unsigned_abs() <= bound + rounding as u64, "{usage:?}");
         let sum = usage.listed().0 + usage.ended.0 + usage.idle().0 + usage.off().0;
-        prop_assert!((sum - CPUS as i64 * 1_000_000).abs() <= rounding, "{usage:?}");
+        prop_assert!((sum - CPUS as i64 * MILLION).abs() <= rounding, "{usage:?}");
         prop_assert!(usage.threads.is_sorted_by(|one, next| one.share >= next.share));
     }
 
@@ -134,13 +136,4 @@ proptest! {
         let usage = Usage::between(&first, &last);
         prop_assert!(usage.off().0.abs() <= (CPUS * (THREADS + 2)) as i64, "{usage:?}");
     }
-}
-
-#[test]
-fn shares_are_rounded_to_tenths_of_a_percent() {
-    let shown = [0, 499, 500, 123_449, 1_000_000, -499, -500].map(|share| Share(share).to_string());
-    assert_eq!(shown, ["0.0", "0.0", "0.1", "12.3", "100.0", "0.0", "-0.1"]);
-    assert_eq!(Share::new(1, 0), Share(1_000_000));
-    assert_eq!(Share::new(u64::MAX, 1), Share(i64::MAX));
-    assert_eq!(format!("{:>6}", Share(1000)), "   0.1");
 }
