@@ -141,8 +141,10 @@ impl Mapping {
     pub fn words(&self) -> Words<'_> {
         // SAFETY: the range is mapped and page-aligned while `self` lives; atomics may be shared with anybody, and `Words` has
         // no way to store to them, which memory mapped for reading does not take.
-        let words: &[AtomicU64] =
-            unsafe { core::slice::from_raw_parts(self.address as *const _, self.len() / 8) };
+        let words: &[AtomicU64] = unsafe {
+            let count = self.len() / size_of::<AtomicU64>();
+            core::slice::from_raw_parts(self.address as *const _, count)
+        };
         words.into()
     }
 

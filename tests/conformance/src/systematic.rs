@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use ipc::abi::message::{HANDLES_MAX, PAYLOAD_MAX};
-use ipc::abi::{Error, Handle, Rights, Syscall, Tag};
+use ipc::abi::{Error, Handle, ObjectType, Rights, Syscall, Tag};
 use sysroot::{println, syscall};
 
 use crate::spec::{Arg, Arguments, Spec, Want, Zero};
@@ -236,7 +236,7 @@ impl Tries<'_> {
         }
     }
 
-    fn wrong_types(&mut self, place: usize, name: &str, kind: ipc::abi::ObjectType) {
+    fn wrong_types(&mut self, place: usize, name: &str, kind: ObjectType) {
         for (other, handle) in self.world.each() {
             if other != kind {
                 let case = format_args!("{name}: {other:?}");

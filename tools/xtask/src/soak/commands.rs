@@ -80,9 +80,9 @@ pub(super) fn round(context: &Context<'_>, dice: &mut Rng) -> Verdict {
 /// A line, and Ctrl-C if it starts something that may not end.
 fn line(dice: &mut Rng) -> String {
     match dice.u8(..4) {
-        3 => prefixed(dice),
         0 => profile(dice) + "\n",
         1 => run(dice) + "\n\x03",
+        2 => prefixed(dice),
         _ => {
             let names: Vec<_> = COMMANDS.iter().map(|command| command.name).collect();
             let name = *one(dice, &[&names[..], &NONSENSE].concat());

@@ -121,13 +121,11 @@ fn debug(context: &Context<'_>, options: BootOptions) -> Verdict {
             "sonde cpus",
         ],
     )?;
-    let parts: Vec<&str> = said.split("\nkernel:\n").collect();
-    let [early, rest] = parts[..] else {
-        anyhow::bail!("not all commands ran:\n{said}");
-    };
-    let (kernel, rest) = rest.split_once("\nstart:\n").context(said.clone())?;
-    let (start, rest) = rest.split_once("\nprogram:\n").context(said.clone())?;
-    let (program, other) = rest.split_once("\nother:\n").context(said.clone())?;
+    let whole = || format!("not all commands ran:\n{said}");
+    let (early, rest) = said.split_once("\nkernel:\n").with_context(whole)?;
+    let (kernel, rest) = rest.split_once("\nstart:\n").with_context(whole)?;
+    let (start, rest) = rest.split_once("\nprogram:\n").with_context(whole)?;
+    let (program, other) = rest.split_once("\nother:\n").with_context(whole)?;
 
     // gdb has left; the machine goes on.
     let mut pids = Vec::new();

@@ -2,9 +2,10 @@
 
 use ipc::abi::message::SLOT_MOVE;
 use ipc::abi::{Error, Handle, NEVER, Rights, Syscall, Tag};
+use ipc::proto::{Message, Transport};
 use sysroot::syscall::message::{self, NO_WORDS};
 use sysroot::thread::JoinHandle;
-use sysroot::{OwnedHandle, syscall};
+use sysroot::{Connection, OwnedHandle, syscall};
 
 use super::{call_to, client, copy, endpoint, minted, receive_from, server};
 use crate::buffer;
@@ -79,10 +80,9 @@ fn handles_go(suite: &mut Suite, cpu: u64) {
             Rights::SIGNAL | Rights::WAIT | Rights::DUPLICATE | Rights::TRANSFER,
         );
         on(cpu, move || {
-            use ipc::proto::{Message, Transport};
             let mut message = Message::<OwnedHandle>::default();
             let fits = message.handles.push(bits).is_ok();
-            let called = sysroot::Connection::new(theirs.raw()).call(&mut message);
+            let called = Connection::new(theirs.raw()).call(&mut message);
             (fits, called)
         })
     };
