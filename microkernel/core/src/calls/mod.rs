@@ -54,7 +54,7 @@ impl From<Error> for Stop {
 }
 
 /// Length of the SYSCALL instruction: what a restarted call goes back by (Intel SDM volume 2, SYSCALL: opcode 0F 05).
-const SYSCALL_BYTES: u64 = 2;
+pub(crate) const SYSCALL_BYTES: u64 = 2;
 
 /// Results as they go into registers.
 trait Results {

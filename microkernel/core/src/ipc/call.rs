@@ -139,8 +139,8 @@ impl<H: Hardware> Kernel<H> {
     ) -> Result<(), Stop> {
         let (cpu, client, server) = (caller.cpu, caller.thread, self.thread(server_id));
         if let Err(error) = self.transfer(cpu, client, server, tag, transit) {
-            // Something else took the room that was made in the server's table: both sides are told.
-            self.finish(cpu, server_id, Err(error));
+            // Something else took the room that was made in the server's table. That is the caller's loss; the server receives again.
+            self.again(cpu, server_id);
             return Err(error.into());
         }
         self.deliver(cpu, server_id, tag, badge);

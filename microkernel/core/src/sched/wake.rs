@@ -4,6 +4,7 @@ use crate::base::addr::Nanos;
 use crate::base::cpu::CpuId;
 use crate::base::pool::Ref;
 use crate::base::regs::Reg;
+use crate::calls::SYSCALL_BYTES;
 use crate::hardware::Hardware;
 use crate::kernel::{CpuState, Kernel};
 use crate::object::thread::{ANY_CPU, State, ThreadId};
@@ -117,6 +118,16 @@ impl<H: Hardware> Kernel<H> {
         thread
             .regs
             .set(Reg::Rax, status.map_or_else(|error| error as u64, |()| 0));
+    }
+
+    /// Has a claimed thread, out of its queue, make its call again: for what woke it there is nothing to tell it.
+    pub(crate) fn again(&self, cpu: &CpuState, id: ThreadId) {
+        let regs = &self.thread(id).regs;
+        let call = regs.get(Reg::Rax);
+        self.settle(cpu, id, Ok(()));
+        regs.set(Reg::Rax, call);
+        regs.set(Reg::Rip, regs.get(Reg::Rip) - SYSCALL_BYTES);
+        self.make_ready(cpu, id);
     }
 
     /// Fails the call that a thread is in, if it still is.

@@ -1,6 +1,7 @@
 //! What a message carries: payload, and handles that are copied or moved, with their rights or less, all or none.
 
 use super::*;
+use crate::base::cpu::CpuId;
 use crate::object::Object;
 use ipc::abi::message::PAYLOAD_MAX;
 
@@ -264,5 +265,27 @@ fn one_buffer_for_two_threads_is_no_copy() {
     );
     assert_eq!(pair.sim.outcome(users[1]).results(), [5, with(16, 0), 0]);
     assert_eq!(pair.sim.read(users[1], 8), 42);
+    pair.end();
+}
+
+#[test]
+fn a_server_that_was_woken_for_nothing_receives_again() {
+    let mut pair = Pair::new(2);
+    assert_eq!(pair.receive(NEVER), Outcome::Blocked);
+    let (sim, server) = (&mut pair.sim, pair.server);
+    // What a call does whose handles find that the room made for them is taken.
+    sim.machine.play(CpuId(0));
+    let (cpu, seen) = (sim.cpu(0), sim.thread(server).status());
+    sim.kernel.entered(cpu);
+    assert!(sim.thread(server).claim(seen));
+    sim.kernel.unlink(cpu, server.0, State::Receiving);
+    sim.kernel.again(cpu, server.0);
+    sim.leave(0);
+    sim.settle();
+    assert_eq!(sim.outcome(server), Outcome::Restarts);
+    assert_eq!(sim.again(server), Outcome::Blocked);
+    assert_eq!(pair.call(9, NEVER), Outcome::Blocked);
+    assert_eq!(pair.sim.outcome(server).results()[1], tag(9));
+    pair.reply(1).results();
     pair.end();
 }
