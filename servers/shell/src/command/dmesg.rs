@@ -10,6 +10,7 @@ use profd::request::number;
 use profd::text::counted;
 
 use super::{Command, Context, Group, Quoted};
+use crate::text;
 
 /// Most lines that can be asked for by number, as that many are kept until the end of the log is known.
 const LINES_MAX: usize = 4095;
@@ -82,7 +83,7 @@ fn show(context: Context<'_>, count: Option<usize>, filter: &str) -> fmt::Result
             }
             found = true;
             match count {
-                None => writeln!(context.session, "{line}")?,
+                None => context.session.write_str(&text::wrapped(&line))?,
                 Some(count) => {
                     if last.len() == count {
                         last.pop_front();
@@ -100,7 +101,7 @@ fn show(context: Context<'_>, count: Option<usize>, filter: &str) -> fmt::Result
         return context.fail(format_args!("no line contains {}", Quoted(filter)));
     }
     for line in last {
-        writeln!(context.session, "{line}")?;
+        context.session.write_str(&text::wrapped(&line))?;
     }
     Ok(())
 }

@@ -73,7 +73,7 @@ fn unknown(context: &Context<'_>) -> Verdict {
         ..BootOptions::default()
     };
     let mut session = Session::boot(context, options)?;
-    let line = "not known on the command line: panic=later (known: verbose ";
+    let line = "not known on the command line: panic=later (known:";
     session.expect("dmesg known", &[line])?;
     session.power_off()
 }

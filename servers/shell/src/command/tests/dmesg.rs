@@ -59,5 +59,15 @@ fn dmesg_ends_at_ctrl_c() {
     let text = "line\n".repeat(100);
     let mut bench = log(&[(&text, 0)]);
     bench.session.interrupt_after = Some(10);
-    assert!(bench.run("dmesg").lines().count() < 10);
+    assert!(bench.run("dmesg").lines().count() <= 10);
+}
+
+#[test]
+fn a_line_of_the_log_that_is_too_long_goes_on_behind_two_blanks() {
+    let told = "[    0.920837] init: crash (pid 6): stack overflow (page fault: write) at";
+    let line = format!("{told} crash`descend+0x17\n");
+    for command in ["dmesg", "dmesg 1", "dmesg \"at crash\""] {
+        let said = log(&[(&line, 0)]).run(command);
+        assert_eq!(said, format!("{told}\n  crash`descend+0x17\n"), "{command}");
+    }
 }
