@@ -33,7 +33,8 @@ pub(super) const UPTIME: Command = Command {
     summary: "time since boot; CPU loads",
     arguments: &[],
     details: "\
-longest: the longest time that the CPU had interrupts off in one kernel entry
+longest: the longest time that the CPU had interrupts off in one kernel entry.
+On an emulator a CPU may stand still meanwhile, and that time is in it.
 ",
     facts: None,
     examples: &[("uptime", "one line, and one for each CPU")],
