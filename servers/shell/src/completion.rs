@@ -8,7 +8,7 @@ use core::fmt;
 use ipc::proto::Text;
 use profd::text::COLUMNS;
 
-use crate::command::{Argument, COMMANDS, find};
+use crate::command::{Argument, COMMANDS, find, without_prompt};
 use crate::protocol::Completion;
 use crate::session::Session;
 use crate::system::System;
@@ -38,7 +38,7 @@ pub fn complete(
     }
     let (words, begun) = before.rsplit_once(' ').unwrap_or(("", before));
     let words: Vec<&str> = words.split(' ').filter(|word| !word.is_empty()).collect();
-    let mut candidates = candidates(argument(&words), system);
+    let mut candidates = candidates(argument(without_prompt(&words)), system);
     candidates.retain(|candidate| candidate.text.starts_with(begun));
     let text = match &candidates[..] {
         [] => return Completion::Nothing,
@@ -193,6 +193,10 @@ mod tests {
             ("run \"ch", Completion::Nothing),
             ("repeat 3 # pro", Completion::Nothing),
             ("xyz", Completion::Nothing),
+            // Behind a prompt that was copied.
+            ("> prof", insert("ile ")),
+            ("> run ch", insert("ain ")),
+            ("run > ch", Completion::Nothing),
         ] {
             let mut session = FakeSession::default();
             let completion = complete(before, false, &mut system(), &mut session);

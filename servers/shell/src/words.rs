@@ -4,8 +4,11 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 /// A quote that never ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OpenQuote;
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenQuote {
+    /// The words before the one that it is in.
+    pub before: Vec<String>,
+}
 
 /// Begins a comment, where a word would begin.
 pub const COMMENT: char = '#';
@@ -30,8 +33,11 @@ pub fn split(line: &str) -> Result<Vec<String>, OpenQuote> {
             other => word.get_or_insert_default().push(other),
         }
     }
+    if quoted {
+        return Err(OpenQuote { before: words });
+    }
     words.extend(word);
-    if quoted { Err(OpenQuote) } else { Ok(words) }
+    Ok(words)
 }
 
 #[cfg(test)]
@@ -55,7 +61,12 @@ mod tests {
             ])
         );
         assert_eq!(split("   "), Ok(vec![]));
-        assert_eq!(split("a \"b"), Err(OpenQuote));
+        let open = |before: &[&str]| {
+            let before = before.iter().map(|&word| word.into()).collect();
+            Err(OpenQuote { before })
+        };
+        assert_eq!(split("a \"b"), open(&["a"]));
+        assert_eq!(split("a\"b c"), open(&[]));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use core::fmt;
 
 use super::{Argument, COMMANDS, Command, Context, Group, NoCommand, find};
+use crate::line::view::PROMPT;
 use crate::text;
 
 /// Columns of a command's name in the list.
@@ -36,12 +37,12 @@ fn run(context: Context<'_>) -> fmt::Result {
         [name] => name,
         [_, second, ..] => return context.too_many(second),
     };
+    let Some(command) = find(name) else {
+        return context.fail(NoCommand(name));
+    };
     let Context {
         session, system, ..
     } = context;
-    let Some(command) = find(name) else {
-        return writeln!(session, "{}", NoCommand(name));
-    };
     writeln!(session, "{}\n{}\n", command.usage, command.summary)?;
     if !command.details.is_empty() {
         writeln!(session, "{}", command.details)?;
@@ -53,7 +54,7 @@ fn run(context: Context<'_>) -> fmt::Result {
     let lines = command.examples.iter().map(|(line, _)| line.len());
     let width = lines.max().unwrap_or(0);
     for (line, text) in command.examples {
-        writeln!(session, "> {line:width$}  # {text}")?;
+        writeln!(session, "{PROMPT}{line:width$}  # {text}")?;
     }
     Ok(())
 }

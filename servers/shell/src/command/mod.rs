@@ -31,8 +31,10 @@ use alloc::vec::Vec;
 use unicode_width::UnicodeWidthChar;
 
 use crate::jobs::Jobs;
+use crate::line::view::PROMPT;
 use crate::session::Session;
 use crate::system::System;
+use crate::words::OpenQuote;
 use crate::{text, words};
 
 pub use argument::Argument;
@@ -156,24 +158,43 @@ pub fn execute(
     system: &mut dyn System,
     jobs: &mut Jobs,
 ) -> fmt::Result {
-    let Ok(words) = words::split(line) else {
-        return writeln!(session, "a quote has no end");
+    let (words, is_whole) = match words::split(line) {
+        Ok(words) => (words, true),
+        Err(OpenQuote { before }) => (before, false),
     };
     let words: Vec<&str> = words.iter().map(|word| word.as_str()).collect();
-    let Some((&name, args)) = words.split_first() else {
-        return Ok(());
+    let Some((&name, args)) = without_prompt(&words).split_first() else {
+        return match is_whole {
+            true => Ok(()),
+            false => writeln!(session, "no command: {OPEN_QUOTE}"),
+        };
     };
-    match find(name) {
-        Some(command) => (command.run)(Context {
-            session,
-            system,
-            jobs,
-            outcome: &mut Outcome::default(),
-            command,
-            args,
-            prefixes: &[],
-        }),
-        None => writeln!(session, "{}", NoCommand(name)),
+    let Some(command) = find(name) else {
+        return writeln!(session, "{}", NoCommand(name));
+    };
+    let context = Context {
+        session,
+        system,
+        jobs,
+        outcome: &mut Outcome::default(),
+        command,
+        args,
+        prefixes: &[],
+    };
+    match is_whole {
+        true => (command.run)(context),
+        false => context.fail(OPEN_QUOTE),
+    }
+}
+
+/// What is said of a quote that never ends.
+const OPEN_QUOTE: &str = "a quote has no end";
+
+/// The words of a line without the prompt that it was copied with, from `help` or from a page.
+pub fn without_prompt<'a, 'w>(words: &'a [&'w str]) -> &'a [&'w str] {
+    match words {
+        [first, rest @ ..] if *first == PROMPT.trim_end() => rest,
+        _ => words,
     }
 }
 

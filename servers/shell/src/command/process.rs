@@ -11,6 +11,7 @@ use ipc::proto::CallError;
 use ipc::proto::init::{Args, InitError, Name, ProcessInfo};
 
 use super::argument::{self, Argument};
+use super::subject::NoSubject;
 use super::{Command, Context, Group, Quoted};
 use crate::ending;
 use crate::format::{PAGE_KIB, SECOND, Seconds};
@@ -245,6 +246,9 @@ fn kill(context: Context<'_>) -> fmt::Result {
                     "pid {pid} has been told to end, and is not gone yet"
                 )),
             }
+        }
+        Err(CallError::Service(InitError::NoSuchProcess)) => {
+            context.fail(NoSubject::Unknown { pid: pid.into() })
         }
         Err(CallError::Service(error @ InitError::Refused)) => {
             context.fail(format_args!("pid {pid} is init: {error}"))

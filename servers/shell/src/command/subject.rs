@@ -52,7 +52,7 @@ impl fmt::Display for NoSubject<'_> {
             Self::Word(error) => error.fmt(f),
             Self::Ended { pid, name } => write!(f, "pid {pid} ({name}) has ended"),
             Self::Unknown { pid } => {
-                write!(f, "pid {pid}: no such process, or it ended a while ago")
+                write!(f, "pid {pid}: no such process; `ps` shows those that run")
             }
             Self::Kernel(error) => error.fmt(f),
         }

@@ -54,6 +54,10 @@ while time passes, and so disagree, for each CPU by twice that time at most.
 
 fn run(mut context: Context<'_>) -> fmt::Result {
     let (word, all) = match *context.args {
+        ["all", "all", ..] | [_, "all", "all", ..] => {
+            let all = Quoted("all");
+            return context.fail(format_args!("{all} is given twice: once is enough"));
+        }
         [] => (None, false),
         ["all"] => (None, true),
         [word] => (Some(word), false),

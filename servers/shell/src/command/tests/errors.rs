@@ -19,7 +19,7 @@ fn an_unknown_command_points_to_help() {
     );
     let long = run(&"é".repeat(500));
     assert!(long.chars().count() < 80 && long.contains("..`"), "{long}");
-    assert_eq!(run("ps \"x"), "a quote has no end\n");
+    assert_eq!(run("ps \"x"), "ps: a quote has no end\n");
 }
 
 /// A refusal of each kind, each with the longest of what it names.

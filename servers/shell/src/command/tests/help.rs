@@ -10,7 +10,6 @@ use super::super::{COMMANDS, Command, Group};
 use super::super::{top, trace};
 use super::{Bench, run};
 use crate::terminal::output::PAGE_ROWS;
-use crate::words::split;
 
 #[test]
 fn help_lists_every_command_once_in_its_group() {
@@ -77,10 +76,20 @@ fn every_command_has_a_usage_and_an_example() {
             assert_eq!(first(line).as_deref(), Some(name), "{line}");
             assert!(text.contains(&format!("> {line}")) && !what.is_empty());
         }
-        // Typed as printed, with what is said of it, it is the same command.
-        let printed = text.lines().filter_map(|line| line.strip_prefix("> "));
+        // Typed as printed, with the prompt before it and what is said of it, it is the same command.
+        let printed = text.lines().filter(|line| line.starts_with("> "));
         let examples = command.examples.iter().map(|(line, _)| *line);
-        assert!(printed.map(split).eq(examples.map(split)), "{text}");
+        assert!(printed.clone().count() == examples.len(), "{text}");
+        for (printed, example) in printed.zip(examples) {
+            let answer = |line: &str| {
+                let mut bench = Bench::default();
+                bench.system.profile = Some(Ok("profiled\n".into()));
+                bench.run(line)
+            };
+            let said = answer(printed);
+            assert_eq!(said, answer(example), "{printed}");
+            assert!(!said.starts_with("no command"), "{printed}: {said}");
+        }
     }
 }
 
@@ -107,7 +116,7 @@ servers again.
     );
     assert_eq!(
         run("help nonsense"),
-        "no command `nonsense`; `help` lists what there is\n"
+        "help: no command `nonsense`; `help` lists what there is\n"
     );
     assert_eq!(
         run("help a b"),

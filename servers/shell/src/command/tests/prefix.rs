@@ -22,7 +22,7 @@ fn repeat_runs_a_command_as_often_as_it_says() {
 fn a_command_that_cannot_be_done_is_not_repeated_or_timed() {
     assert_eq!(
         run("repeat 3 time kill 9"),
-        "kill: pid 9: no such process\n"
+        "kill: pid 9: no such process; `ps` shows those that run\n"
     );
 }
 

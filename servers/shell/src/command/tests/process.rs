@@ -141,7 +141,10 @@ fn kill_ends_a_process_and_its_end_is_no_news() {
     assert_eq!(bench.run("kill 7"), "killed 7\n");
     assert_eq!(bench.system.killed, [7]);
     assert_eq!(bench.prompt(), "");
-    assert_eq!(bench.run("kill 7"), "kill: pid 7: no such process\n");
+    assert_eq!(
+        bench.run("kill 7"),
+        "kill: pid 7: no such process; `ps` shows those that run\n"
+    );
     for word in ["x", "-1", "0", "+7", "99999999999", "7x"] {
         let text = bench.run(&format!("kill {word}"));
         assert_eq!(text, format!("kill: `{word}`: not a pid that `ps` shows\n"));

@@ -102,7 +102,7 @@ fn bad_input_is_told_what_is_allowed() {
         ),
         (
             "threads 99",
-            "threads: pid 99: no such process, or it ended a while ago\n",
+            "threads: pid 99: no such process; `ps` shows those that run\n",
         ),
     ] {
         assert_eq!(bench().run(line), said, "{line}");
