@@ -10,6 +10,9 @@ pub const WORDS_MAX: usize = 16;
 /// What `-t` may say, in milliseconds: up to a day.
 pub const RUN_MS: RangeInclusive<u64> = 1..=86_400_000;
 
+/// The option that says how long a program runs.
+const TIME: &str = "-t";
+
 /// The words of a command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arguments<'a>(Vec<&'a str, WORDS_MAX>);
@@ -32,6 +35,11 @@ pub enum ArgumentError<'a> {
         word: &'a str,
         /// What is allowed.
         allowed: Allowed,
+    },
+    /// An option is given again.
+    Twice {
+        /// The option.
+        option: &'static str,
     },
     /// There are more than the program takes.
     TooMany {
@@ -98,6 +106,7 @@ impl fmt::Display for ArgumentError<'_> {
                 word,
                 allowed,
             } => write!(f, "{name} {}: {allowed}", Quoted(word)),
+            Self::Twice { option } => write!(f, "`{option}` is given twice: once is enough"),
             Self::TooMany { word, usage } => {
                 write!(f, "{} is too much; usage: {usage}", Quoted(word))
             }
@@ -125,7 +134,7 @@ impl<'a> Arguments<'a> {
     /// The same with the `MS` of `-t MS`: run so long; `None`: forever.
     ///
     /// # Errors
-    /// Too many words, or `-t` without a time.
+    /// Too many words, or `-t` without a time, or twice.
     pub fn parse_timed(
         words: impl IntoIterator<Item = &'a str>,
         most: usize,
@@ -135,8 +144,11 @@ impl<'a> Arguments<'a> {
         let mut run_ms = None;
         let mut words = words.into_iter();
         while let Some(word) = words.next() {
-            if word == "-t" {
-                run_ms = Some(number("MS of -t", words.next(), &RUN_MS)?);
+            if word == TIME {
+                let ms = number("MS of -t", words.next(), &RUN_MS)?;
+                if run_ms.replace(ms).is_some() {
+                    return Err(ArgumentError::Twice { option: TIME });
+                }
             } else {
                 parsed.push(word, most, usage)?;
             }
@@ -300,6 +312,10 @@ mod tests {
             "MS of -t is missing: 1 to 86400000"
         );
         assert!(timed("-t 0", 1).is_err());
+        assert_eq!(
+            refusal(timed("-t 5 -t 5", 1)),
+            "`-t` is given twice: once is enough"
+        );
     }
 
     #[test]

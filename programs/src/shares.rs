@@ -19,7 +19,7 @@ const ROUND: u64 = 2000;
 /// # Errors
 /// No share, or one that is out of range.
 pub fn round<'a>(arguments: &Arguments<'a>) -> Result<Vec<u64, WORDS_MAX>, ArgumentError<'a>> {
-    let mut shares = arguments.numbers("share", &SHARE)?;
+    let mut shares = arguments.numbers("SHARE", &SHARE)?;
     let unit = (ROUND / shares.iter().sum::<u64>()).max(1);
     for share in &mut shares {
         *share *= unit;

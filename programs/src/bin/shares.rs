@@ -1,4 +1,4 @@
-//! `shares A B C... [-t MS]`: spends its time in known shares, so that a profile can be held to the truth.
+//! `shares SHARE... [-t MS]`: spends its time in known shares, so that a profile can be held to the truth.
 //!
 //! The loops are the same instructions in functions of their own; only an immediate operand differs, so that they are not
 //! merged into one. A round runs each in proportion, and is short against the distance of samples.
@@ -14,7 +14,7 @@ sysroot::entry!(main);
 
 fn main() -> Result<(), ExitCode> {
     let (round, deadline) =
-        programs::parse_timed("shares A B C... [-t MS]", shares::SHARES_MAX, shares::round)?;
+        programs::parse_timed("shares SHARE... [-t MS]", shares::SHARES_MAX, shares::round)?;
     while !deadline.has_passed() {
         for (share, &iterations) in SHARES.iter().zip(&round) {
             black_box(share(iterations));

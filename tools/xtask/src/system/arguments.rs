@@ -1,6 +1,8 @@
 //! The small programs, mistyped: each says what is wrong in one line that fits the screen.
 
-use anyhow::ensure;
+use std::fs;
+
+use anyhow::{Context as _, ensure};
 
 use crate::test::{Case, Context, Verdict};
 
@@ -29,6 +31,30 @@ const WRONG: [(&str, &str); 4] = [
 /// Columns of the screen.
 const COLUMNS: usize = 80;
 
+/// A program without what it needs calls that as its page does.
+fn missing(context: &Context<'_>, session: &mut Session) -> Verdict {
+    let page = fs::read_to_string(context.workspace.root.join("docs/programs.md"))?;
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `"));
+    let usages: Vec<_> = rows
+        .filter_map(|row| Some(row.split_once('`')?.0))
+        .collect();
+    for program in PROGRAMS {
+        let usage = usages
+            .iter()
+            .find(|usage| usage.split(' ').next() == Some(program));
+        let usage = usage.with_context(|| format!("docs/programs.md has no {program}"))?;
+        let needed = usage
+            .split(' ')
+            .nth(1)
+            .filter(|word| !word.starts_with('['));
+        if let Some(name) = needed.map(|word| word.trim_end_matches('.')) {
+            let says = format!("{program}: {name} is missing: ");
+            session.expect(&format!("run {program}"), &[&says])?;
+        }
+    }
+    Ok(())
+}
+
 fn refusals(context: &Context<'_>) -> Verdict {
     let mut session = Session::on(context, 2)?;
     for program in PROGRAMS {
@@ -48,5 +74,6 @@ fn refusals(context: &Context<'_>) -> Verdict {
             );
         }
     }
+    missing(context, &mut session)?;
     session.power_off()
 }
