@@ -2,7 +2,7 @@
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
-use ipc::proto::@name@::{self, @Name@Error, SUM_MAX};
+use ipc::proto::@name@::{self, @Name@Error, LARGEST_SUM};
 use ipc::proto::{Call, Responder, Served};
 
 /// The server, and what it remembers.
@@ -18,7 +18,7 @@ impl<P: Responder> @name@::Service<P> for Server {
         number: u32,
     ) -> Served<@name@::Add, P::Handle> {
         let sum = self.sum + u64::from(number);
-        if sum > SUM_MAX {
+        if sum > LARGEST_SUM {
             return Err(@Name@Error::Full);
         }
         self.sum = sum;
@@ -37,11 +37,11 @@ mod tests {
 
     #[test]
     fn numbers_are_added_up_to_the_largest_sum() {
-        let server = Server { sum: SUM_MAX - 5 };
+        let server = Server { sum: LARGEST_SUM - 5 };
         let mut client = @name@::Client::new(Loopback::new(server, @name@::dispatch));
-        assert_eq!(client.add(&3), Ok(SUM_MAX - 2));
+        assert_eq!(client.add(&3), Ok(LARGEST_SUM - 2));
         let full = proto::CallError::Service(@Name@Error::Full);
         assert_eq!(client.add(&3), Err(full));
-        assert_eq!(client.sum(&()), Ok(SUM_MAX - 2));
+        assert_eq!(client.sum(&()), Ok(LARGEST_SUM - 2));
     }
 }

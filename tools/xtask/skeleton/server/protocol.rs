@@ -4,19 +4,19 @@ use postcard::experimental::max_size::MaxSize;
 use serde::{Deserialize, Serialize};
 
 /// The largest sum.
-pub const SUM_MAX: u64 = 1 << 40;
+pub const LARGEST_SUM: u64 = 1 << 40;
 
 /// Why the server refuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, MaxSize)]
 pub enum @Name@Error {
-    /// The sum would be more than [`SUM_MAX`]; it stays as it is.
+    /// The sum would be more than [`LARGEST_SUM`]; it stays as it is.
     Full,
 }
 
 impl core::fmt::Display for @Name@Error {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
-            Self::Full => write!(f, "the sum would be more than {SUM_MAX}"),
+            Self::Full => write!(f, "the sum would be more than {LARGEST_SUM}"),
         }
     }
 }
@@ -43,7 +43,7 @@ mod tests {
     #[test]
     fn wire_bytes_are_pinned() {
         assert_eq!(bytes(&300u32), [0xac, 2]);
-        assert_eq!(bytes(&SUM_MAX), [0x80, 0x80, 0x80, 0x80, 0x80, 0x20]);
+        assert_eq!(bytes(&LARGEST_SUM), [0x80, 0x80, 0x80, 0x80, 0x80, 0x20]);
         assert_eq!(bytes(&@Name@Error::Full), [0]);
         assert_eq!(OPERATIONS, [(1, "add"), (2, "sum")]);
     }

@@ -3,7 +3,7 @@
 //! A block of a page is a session. Lines that begin with `$` are typed to the host and those that begin with `>` to the guest; what
 //! follows a command is what it prints, but for the numbers that differ from one run to the next, which `page` names. Of a profile,
 //! the functions named must be in the report: their order and shares are not the page's to promise. What is made is checked as all
-//! code is, by clippy and by its own tests.
+//! code is, by clippy and by its own tests, and by what holds the pages to the code.
 
 mod page;
 mod tree;
@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use crate::build::{self, Image};
 use crate::cli::BootOptions;
 use crate::new::{self, Kind};
-use crate::test::{Case, Context, Verdict, output, succeed};
+use crate::test::{Case, Context, Verdict, docs_cases, output, succeed};
 use crate::workspace::Workspace;
 
 use super::session::Session;
@@ -41,19 +41,23 @@ fn walk(context: &Context<'_>) -> Verdict {
     // Everything is made before anything is built, so that there is one build.
     for command in pages.iter().flat_map(Page::commands) {
         if let Some(arguments) = command.typed.strip_prefix("$ ./run.sh new ") {
-            command.check(&make(&workspace, arguments)?)?;
+            command.check(&make(&workspace, arguments)?, 0)?;
         }
     }
     tree.keep_times()?;
+    for case in docs_cases(&workspace.root) {
+        (case.body)().with_context(|| case.name)?;
+    }
     let image = build::build(&workspace, &build::SHIPPED)?;
-    for page in &pages {
+    for (index, page) in pages.iter().enumerate() {
+        let servers = pages[index + 1..].iter().map(Page::servers).sum();
         for command in page.commands() {
             if let Some(arguments) = command.typed.strip_prefix("$ cargo test ") {
                 test(&workspace, arguments, command).with_context(|| command.typed.clone())?;
             }
         }
         page.sessions()
-            .try_for_each(|session| boot(&image, session))?;
+            .try_for_each(|session| boot(&image, session, servers))?;
     }
     if workspace.bare_is_native() {
         let mut clippy = workspace.bare_cargo("clippy");
@@ -79,11 +83,11 @@ fn make(workspace: &Workspace, arguments: &str) -> Result<String> {
 fn test(workspace: &Workspace, arguments: &str, command: &Command) -> Verdict {
     ensure!(!command.printed.is_empty(), "the page shows no test");
     let printed = output(workspace.cargo("test").args(arguments.split(' ')))?;
-    command.check(&printed)
+    command.check(&printed, 0)
 }
 
-/// Types a session to a machine.
-fn boot(image: &Image, commands: &[Command]) -> Verdict {
+/// Types a session to a machine with so many servers that the page knows nothing of.
+fn boot(image: &Image, commands: &[Command], servers: usize) -> Verdict {
     let mut session = Session::boot_image(image, BootOptions::default())?;
     for command in commands {
         let Some(line) = command.typed.strip_prefix("> ") else {
@@ -95,7 +99,7 @@ fn boot(image: &Image, commands: &[Command]) -> Verdict {
         // A program in the background is seen by a profile once its time slice came, which is long before the end of one.
         let printed = session.run(line)?;
         command
-            .check(&printed)
+            .check(&printed, servers)
             .with_context(|| format!("`{line}` printed:\n{printed}"))?;
     }
     bail!("the page's session does not end with `poweroff`")

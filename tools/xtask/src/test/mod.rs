@@ -19,6 +19,7 @@ use crate::system;
 use crate::workspace::Workspace;
 
 pub use cases::{Case, Verdict, run_case, run_cases};
+pub use docs::cases as docs_cases;
 
 /// What a suite needs to know.
 #[derive(Clone, Copy, Debug)]

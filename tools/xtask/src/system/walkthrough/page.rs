@@ -5,13 +5,10 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 
-/// What stands before and behind a number that differs from one run to the next: a process id, and how far a search came.
-const VARYING: [(&str, &str); 4] = [
-    ("started ", " "),
-    ("(pid ", ")"),
-    ("", " primes below "),
-    (" primes below ", ""),
-];
+/// What stands before and behind a process id.
+const PIDS: [(&str, &str); 2] = [("started ", " "), ("(pid ", ")")];
+/// What stands before and behind a number that differs from one run to the next: how far a search came.
+const VARYING: [(&str, &str); 2] = [("", " primes below "), (" primes below ", "")];
 
 /// A command and what follows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,6 +72,15 @@ impl Page {
         self.0.iter().flatten()
     }
 
+    /// The servers that are made: each runs from the boot on, and takes a process id before any program of a session.
+    pub fn servers(&self) -> usize {
+        let made = self.commands().filter(|command| {
+            let typed = &command.typed;
+            typed.starts_with("$ ./run.sh new ") && typed.ends_with(" --server")
+        });
+        made.count()
+    }
+
     /// The blocks that type something to the guest.
     pub fn sessions(&self) -> impl Iterator<Item = &[Command]> {
         let is_session = |block: &&Vec<Command>| {
@@ -86,11 +92,11 @@ impl Page {
 }
 
 impl Command {
-    /// Compares what was printed with the page.
+    /// Compares what was printed with the page, on a machine with so many servers that the page knows nothing of.
     ///
     /// # Errors
     /// The first line of the page that was not printed.
-    pub fn check(&self, printed: &str) -> Result<()> {
+    pub fn check(&self, printed: &str, servers: usize) -> Result<()> {
         if self.typed.starts_with("> profile") {
             let named: Vec<_> = printed.lines().filter_map(function).collect();
             for name in self.printed.iter().filter_map(|line| function(line)) {
@@ -98,9 +104,9 @@ impl Command {
             }
             return Ok(());
         }
-        let mut lines = printed.lines().map(constant);
+        let mut lines = printed.lines().map(|line| constant(line, 0));
         for line in &self.printed {
-            let expected = constant(line);
+            let expected = constant(line, servers);
             ensure!(lines.any(|line| line == expected), "the page has: {line}");
         }
         Ok(())
@@ -118,15 +124,29 @@ fn function(line: &str) -> Option<(&str, &str)> {
     (image != "kernel").then_some((image, function))
 }
 
-/// A line with `#` for each number that varies.
-fn constant(line: &str) -> String {
+/// A line with `#` for each number that varies, and with process ids that are so much greater.
+fn constant(line: &str, servers: usize) -> String {
     let mut text = line.trim_end().to_owned();
-    for (before, after) in VARYING {
-        if let Some((head, rest)) = text.split_once(before) {
-            let tail = rest.trim_start_matches(|character: char| character.is_ascii_digit());
-            if tail.len() < rest.len() && tail.starts_with(after) {
-                text = format!("{head}{before}#{tail}");
-            }
+    for place in PIDS {
+        let greater = |pid: &str| {
+            let pid: Option<usize> = pid.parse().ok();
+            pid.map_or("?".into(), |pid| (pid + servers).to_string())
+        };
+        text = changed(text, place, greater);
+    }
+    for place in VARYING {
+        text = changed(text, place, |_| "#".into());
+    }
+    text
+}
+
+/// A line with another number in the first place that is between these two.
+fn changed(text: String, (before, after): (&str, &str), number: impl Fn(&str) -> String) -> String {
+    if let Some((head, rest)) = text.split_once(before) {
+        let tail = rest.trim_start_matches(|character: char| character.is_ascii_digit());
+        let digits = &rest[..rest.len() - tail.len()];
+        if !digits.is_empty() && tail.starts_with(after) {
+            return format!("{head}{before}{}{tail}", number(digits));
         }
     }
     text
@@ -179,13 +199,15 @@ started 5 pulse
         let [_, run, profile] = sessions[0] else {
             panic!("{sessions:?}");
         };
-        assert!(run.check("started 17 pulse\n").is_ok());
-        assert!(run.check("started 17 pulse2\n").is_err());
-        assert!(run.check("started pulse\n").is_err());
-        assert!(run.check("no such program\n").is_err());
-        assert!(profile.check("80.5% 9 pulse`primes+0x7\n").is_ok());
-        assert!(profile.check("80.5% 9 pulse`main+0x7\n").is_err());
-        assert!(profile.check("80.5% 9 other`primes+0x7\n").is_err());
+        assert!(run.check("started 5 pulse\n", 0).is_ok());
+        assert!(run.check("started 7 pulse\n", 2).is_ok());
+        assert!(run.check("started 7 pulse\n", 0).is_err());
+        assert!(run.check("started 5 pulse2\n", 0).is_err());
+        assert!(run.check("started pulse\n", 0).is_err());
+        assert!(run.check("no such program\n", 0).is_err());
+        assert!(profile.check("80.5% 9 pulse`primes+0x7\n", 0).is_ok());
+        assert!(profile.check("80.5% 9 pulse`main+0x7\n", 0).is_err());
+        assert!(profile.check("80.5% 9 other`primes+0x7\n", 0).is_err());
     }
 
     #[test]
@@ -195,20 +217,24 @@ started 5 pulse
         let none = "\nrunning 0 tests\n\ntest result: ok. 0 passed; 0 failed\n";
         let one = "\nrunning 1 test\ntest pulse::tests::primes_are_counted ... ok\n";
         let two = one.replace("1 test", "2 tests");
-        assert!(test.check(&[none, one, none].concat()).is_ok());
-        assert!(test.check(none).is_err());
-        assert!(test.check(&two).is_err());
+        assert!(test.check(&[none, one, none].concat(), 0).is_ok());
+        assert!(test.check(none, 0).is_err());
+        assert!(test.check(&two, 0).is_err());
     }
 
     #[test]
     fn only_numbers_that_vary_stand_for_others() {
-        assert_eq!(
-            constant("tally: exited with code 2 (pid 17)"),
-            "tally: exited with code 2 (pid #)"
-        );
-        assert_eq!(constant("45921 primes below 558000"), "# primes below #");
-        assert_eq!(constant("the sum is 3000"), "the sum is 3000");
-        assert_eq!(constant("started pulse"), "started pulse");
+        for (line, expected) in [
+            (
+                "tally: exited with code 2 (pid 17)",
+                "tally: exited with code 2 (pid 18)",
+            ),
+            ("45921 primes below 558000", "# primes below #"),
+            ("the sum is 3000", "the sum is 3000"),
+            ("started pulse", "started pulse"),
+        ] {
+            assert_eq!(constant(line, 1), expected);
+        }
     }
 
     #[test]
