@@ -308,6 +308,29 @@ mod tests {
     }
 
     #[test]
+    fn the_page_gives_the_numbers_of_the_rules() {
+        use config_check::{MEMORY_KIB_MAX, MEMORY_KIB_MIN, STACK_KIB_MAX, STACK_KIB_MIN};
+        let page = include_str!("../../../../docs/building.md");
+        let name = format!("`name` | unique; 1 to {} of ", ipc::abi::layout::NAME_MAX);
+        let priority = ipc::proto::system::PRIORITY_MAX;
+        let priority = format!("`priority` | 0 (lowest) to {priority} |");
+        let lines = ipc::abi::layout::INTERRUPTS - 1;
+        for row in [
+            name,
+            priority,
+            format!(
+                "`memory_kib` | quota in KiB, a multiple of 4, {MEMORY_KIB_MIN} to {MEMORY_KIB_MAX};"
+            ),
+            format!(
+                "`stack_kib` | stack of the first thread in KiB, a multiple of 4, {STACK_KIB_MIN} to {STACK_KIB_MAX},"
+            ),
+            format!("`interrupts` | interrupt lines, 0 to {lines} |"),
+        ] {
+            assert!(page.contains(&row), "no {row}");
+        }
+    }
+
+    #[test]
     fn required_entries_are_missed() {
         for (name, line) in [("default", 1), ("init", 1)] {
             let text = REAL.replace(&format!("name = \"{name}\""), "name = \"other\"");

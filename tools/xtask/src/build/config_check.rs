@@ -9,12 +9,14 @@ use toml::Spanned;
 
 use super::config::Entry;
 
-/// Memory a program may be given, in KiB. Less than the first does not hold a stack and page tables.
-const MEMORY_KIB: RangeInclusive<u32> = 64..=1 << 20;
+/// Least memory that a program may be given, in KiB: less does not hold a stack and page tables.
+pub const MEMORY_KIB_MIN: u32 = 64;
+/// Most memory, in KiB.
+pub const MEMORY_KIB_MAX: u32 = 1 << 20;
 /// Smallest stack, in KiB.
-const STACK_KIB_MIN: u32 = 8;
+pub const STACK_KIB_MIN: u32 = 8;
 /// Largest stack, in KiB: up to where programs are linked.
-const STACK_KIB_MAX: u32 = (STACK_MAX / 1024) as u32;
+pub const STACK_KIB_MAX: u32 = (STACK_MAX / 1024) as u32;
 /// KiB in a page.
 const PAGE_KIB: u32 = (PAGE_SIZE / 1024) as u32;
 
@@ -131,7 +133,8 @@ fn check_numbers(entry: &Entry) -> Verdict {
             format!("a priority is 0 to {PRIORITY_MAX}"),
         );
     }
-    check_kib(&entry.memory_kib, "memory_kib", MEMORY_KIB)?;
+    let memory = MEMORY_KIB_MIN..=MEMORY_KIB_MAX;
+    check_kib(&entry.memory_kib, "memory_kib", memory)?;
     let half = *entry.memory_kib.get_ref() / 2;
     if *entry.stack_kib.get_ref() > half {
         return object(
