@@ -2,35 +2,46 @@
 # Builds Sonde and boots it in QEMU, or tests it, on a machine that has Rust and perhaps nothing else.
 # Checks the shape of the arguments, provides what is missing, and hands over to tools/xtask, which does the work.
 set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+source "$here/sysroot/scripts/say.sh"
 
 usage() {
     cat <<'TEXT'
-usage: ./run.sh [boot] [OPTIONS] [-- QEMU ARGS]   build, then boot with the serial line on stdin and stdout
-       ./run.sh build                             build only
-       ./run.sh test [FILTER]                     build, then pass every test whose suite::name contains FILTER
-       ./run.sh soak [MINUTES] [FILTER]           build, then go through random rounds of every soak whose name contains
-                                                  FILTER, for MINUTES (10) or until one fails
-       ./run.sh bench [--check]                   build, then count the instructions of what is done most; with --check, fail
-                                                  if a figure is above its budget
-       ./run.sh new NAME [--server]               make the skeleton of a program, or of a server and its client
+usage: ./run.sh [boot] [OPTIONS] [-- QEMU ARGS]
+           build, then boot with the serial line on stdin and stdout
+       ./run.sh build
+           build only
+       ./run.sh test [FILTER]
+           build, then pass every test whose suite::name contains FILTER
+       ./run.sh soak [MINUTES] [FILTER]
+           build, then go through random rounds of every soak whose name
+           contains FILTER, for MINUTES (10) or until one fails
+       ./run.sh bench [--check]
+           build, then count the instructions of what is done most; with
+           --check, fail if a figure is above its budget
+       ./run.sh new NAME [--server]
+           make the skeleton of a program, or of a server and its client
 options:
-  --smp N          CPUs (4)
+  --smp N          CPUs, 1 to 64 (4)
   --mem MIB        memory (256)
-  --cpu MODEL      CPU model (max)
+  --cpu MODEL      CPU model, one of QEMU's (max)
   --accel tcg|kvm  emulate (tcg), or use the host's CPU if it can
   --cmdline STR    kernel command line
   --udp-port P     loopback port that reaches the guest's remote shell (7663)
   --timeout S      stop after S seconds, with status 124
   --gdb            wait for gdb, and print the command that starts it
   --icount         deterministic time: one nanosecond an instruction
-The environment variable QEMU names another QEMU binary; SONDE_SEED is the seed of the first round of soak.
-Status 0 means that the guest powered itself off, or that something was tested and nothing failed.
+A value may also stand behind `=`: --smp=2.
+The environment variable QEMU names another QEMU binary; SONDE_SEED is the seed
+of the first round of soak.
+Status 0 means that the guest powered itself off, or that something was tested
+and nothing failed.
 TEXT
 }
 
-# refuse WORDS..: one line that says what is wrong and what is allowed.
+# refuse WORDS..: says what is wrong and what is allowed, and ends.
 refuse() {
-    echo "run.sh: $*; ./run.sh --help has all of it" >&2
+    say run.sh "$*; ./run.sh --help has all of it"
     exit 2
 }
 
@@ -41,6 +52,19 @@ at_most() {
     [ $# -le "$most" ] || refuse "\`${!#}\` is too much; $command takes $what"
 }
 
+# value_of OPTION: what an option of boot takes; nothing if it takes no value.
+value_of() {
+    case $1 in
+    --smp) echo "N, a number of CPUs" ;;
+    --mem) echo "MIB, a number of MiB" ;;
+    --cpu) echo "MODEL, a CPU model of QEMU's" ;;
+    --accel) echo "tcg or kvm" ;;
+    --cmdline) echo "STR, the kernel's command line" ;;
+    --udp-port) echo "P, the number of a port" ;;
+    --timeout) echo "S, a number of seconds" ;;
+    esac
+}
+
 command=boot
 case ${1-} in
 boot | build | test | soak | bench | new)
@@ -48,6 +72,9 @@ boot | build | test | soak | bench | new)
     shift
     ;;
 -h | --help | help)
+    command=$1
+    shift
+    at_most 0 nothing "$@"
     usage
     exit 0
     ;;
@@ -75,15 +102,17 @@ bench)
     ;;
 boot)
     while [ $# -gt 0 ]; do
+        value=$(value_of "${1%%=*}")
         case $1 in
-        --smp | --mem | --cpu | --accel | --cmdline | --udp-port | --timeout)
-            [ $# -ge 2 ] || refuse "$1 takes a value"
-            shift 2
-            ;;
         --gdb | --icount) shift ;;
         --) break ;;
-        -*) refuse "there is no option \`$1\`; there are --smp N, --mem MIB, --cpu, --accel, --cmdline, --udp-port," \
-            "--timeout S, --gdb, --icount" ;;
+        -*)
+            [ -n "$value" ] || refuse "there is no option \`$1\`; there are --smp N, --mem MIB, --cpu MODEL, --accel tcg|kvm," \
+                "--cmdline STR, --udp-port P, --timeout S, --gdb and --icount"
+            [[ $1 == *=* || $# -ge 2 ]] || refuse "\`$1\` takes a value: $value"
+            [[ $1 == *=* ]] || shift
+            shift
+            ;;
         *) refuse "there is no \`$1\`; the commands are boot, build, test, soak, bench and new" ;;
         esac
     done
@@ -91,7 +120,7 @@ boot)
 esac
 
 export SONDE_INVOKED_FROM=$PWD # relative paths among QEMU's arguments begin there
-cd "$(dirname "${BASH_SOURCE[0]}")"
+cd "$here"
 cache=${CARGO_TARGET_DIR:-target}/toolchain
 if [[ $command == build || $command == new ]]; then
     sysroot/scripts/setup.sh "$cache"

@@ -18,9 +18,9 @@ readonly PACKAGES_BARE="$PACKAGE_RUSTC rust-web-src"
 cache=$1 want=${2-}
 here=$(cd "$(dirname "$0")" && pwd)
 
-say() { echo "setup: $*" >&2; }
+source "$here/say.sh"
 fail() {
-    say "$*"
+    say setup "$*"
     exit 1
 }
 
@@ -71,14 +71,14 @@ provide() {
     shift
     command -v apt-get >/dev/null || fail "missing: $what; Debian's packages of it are: $*"
     if ! may_install; then
-        say "missing: $what. Run this, then try again:"
-        ! too_old "$@" || say "($PACKAGE_RUSTC must be 1.$MINOR or newer then; by the lists of now it is $offered)"
+        say setup "missing: $what. Run this, then try again:"
+        ! too_old "$@" || say setup "($PACKAGE_RUSTC must be 1.$MINOR or newer then; by the lists of now it is $offered)"
         echo "sudo apt-get update && sudo apt-get install --no-install-recommends $*" >&2
         exit 1
     fi
-    say "installing $*"
+    say setup "installing $*"
     local apt=("${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq)
-    "${apt[@]}" update >&2 || say "the package lists cannot be updated; using those there are"
+    "${apt[@]}" update >&2 || say setup "the package lists cannot be updated; using those there are"
     ! too_old "$@" || fail "missing: $what. The distribution's $PACKAGE_RUSTC is $offered, and 1.$MINOR or newer is needed." \
         "Instead, add the target by rustup, or put a Rust with its library sources (rust-src) in PATH"
     "${apt[@]}" install -y --no-install-recommends "$@" >&2 || fail "the packages could not be installed"
@@ -159,7 +159,7 @@ if command -v flock >/dev/null; then
 fi
 
 if [ "$bare" != compiler ] && [ "$private" != private ] && rustup_may_add; then
-    say "rustup target add $TARGET"
+    say setup "rustup target add $TARGET"
     if ! timeout 120 rustup target add $TARGET >"$cache/rustup.log" 2>&1; then
         failure="rustup cannot add it here"
     elif ! has_target rustc; then
@@ -168,7 +168,7 @@ if [ "$bare" != compiler ] && [ "$private" != private ] && rustup_may_add; then
         bare=compiler
     fi
     if [ "$bare" != compiler ]; then
-        say "$failure ($cache/rustup.log); building it from library sources instead"
+        say setup "$failure ($cache/rustup.log); building it from library sources instead"
         echo "$compiler" >"$cache/rustup-failed"
     fi
 fi

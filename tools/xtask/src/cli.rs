@@ -7,6 +7,19 @@ use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::text;
+
+/// Status for an argument that is wrong, after a line that names it.
+pub const WRONG_ARGUMENT: u8 = 2;
+/// Most CPUs: those that the kernel would leave out are not made.
+const SMP_MAX: u32 = 64;
+/// Most memory, in MiB.
+const MEM_MAX: u32 = 1 << 20;
+/// Longest time that soaks can be given, in minutes: about a week.
+const SOAK_MINUTES_MAX: u64 = 10_000;
+/// Longest time that can be given to a machine, in seconds: a week.
+const TIMEOUT_MAX: u64 = 7 * 24 * 60 * 60;
+
 /// The whole command line; a mistake ends the process with status 2.
 #[derive(Debug, Parser)]
 #[command(name = "xtask", about = "Builds, boots and tests Sonde")]
@@ -17,11 +30,11 @@ pub struct Cli {
 }
 
 impl Cli {
-    /// What the process was told to do. A mistake ends it, with one line and status 2.
+    /// What the process was told to do. A mistake ends it, after a line that names it, with status 2.
     #[must_use]
     pub fn read() -> Self {
         Self::try_parse().unwrap_or_else(|error| {
-            eprintln!("{}", one_line(&error));
+            eprintln!("{}", text::wrapped(&one_line(&error)));
             process::exit(error.exit_code());
         })
     }
@@ -79,7 +92,7 @@ pub enum Command {
     /// Build, then go through random rounds until the time is over or something breaks.
     Soak {
         /// How long.
-        #[arg(default_value_t = 10, value_parser = number(1..=10_000_u64))]
+        #[arg(default_value_t = 10, value_parser = number(1..=SOAK_MINUTES_MAX))]
         minutes: u64,
         /// Only the soaks whose name contains this.
         filter: Option<String>,
@@ -103,10 +116,10 @@ pub enum Command {
 #[derive(Args, Clone, Debug)]
 pub struct BootOptions {
     /// CPUs.
-    #[arg(long, value_name = "N", default_value_t = 4, allow_hyphen_values = true, value_parser = number(1..=255_u32))]
+    #[arg(long, value_name = "N", default_value_t = 4, allow_hyphen_values = true, value_parser = number(1..=SMP_MAX))]
     pub smp: u32,
     /// Memory in MiB.
-    #[arg(long, value_name = "MIB", default_value_t = 256, allow_hyphen_values = true, value_parser = number(1..=1_u32 << 20))]
+    #[arg(long, value_name = "MIB", default_value_t = 256, allow_hyphen_values = true, value_parser = number(1..=MEM_MAX))]
     pub mem: u32,
     /// CPU model, in QEMU's words. The default is all that the accelerator can offer.
     #[arg(long, value_name = "MODEL", default_value = "max")]
@@ -126,7 +139,7 @@ pub struct BootOptions {
     #[arg(long, value_name = "P", allow_hyphen_values = true, value_parser = number(1..=u16::MAX))]
     pub udp_port: Option<u16>,
     /// Seconds after which the machine is stopped, with status 124.
-    #[arg(long, value_name = "S", allow_hyphen_values = true, value_parser = number(1..=u64::MAX))]
+    #[arg(long, value_name = "S", allow_hyphen_values = true, value_parser = number(1..=TIMEOUT_MAX))]
     pub timeout: Option<u64>,
     /// Wait for gdb, and print the command that starts it.
     #[arg(long)]
@@ -236,13 +249,15 @@ mod tests {
         for bad in [
             "--smp 0",
             "--smp x",
-            "--smp 256",
+            "--smp 65",
+            "--smp=",
             "--mem 0",
             "--accel hvf",
             "--udp-port 0",
             "--udp-port 65536",
             "--timeout 0",
             "--timeout -1",
+            "--timeout 604801",
             "--icount --accel kvm",
             "--bogus",
             "word",
@@ -255,8 +270,8 @@ mod tests {
     #[test]
     fn a_mistake_is_told_in_one_line_with_what_is_allowed() {
         let told = |words: &str| one_line(&boot(words).unwrap_err());
-        for word in ["0", "x", "-1", "256"] {
-            let refusal = "for '--smp <N>': a number from 1 to 255";
+        for word in ["0", "x", "-1", "65"] {
+            let refusal = "for '--smp <N>': a number from 1 to 64";
             assert_eq!(
                 told(&format!("--smp {word}")),
                 format!("error: invalid value '{word}' {refusal}")
@@ -266,6 +281,24 @@ mod tests {
             told("--accel hvf"),
             "error: invalid value 'hvf' for '--accel <ACCEL>' [possible values: tcg, kvm]"
         );
+    }
+
+    #[test]
+    fn as_many_cpus_are_made_as_the_kernel_runs() {
+        let kernel = include_str!("../../../microkernel/core/src/base/cpu.rs");
+        let declared = format!("pub const CPUS_MAX: usize = {SMP_MAX};");
+        assert!(kernel.contains(&declared), "no {declared}");
+        let usage = format!("CPUs, 1 to {SMP_MAX} (");
+        assert!(
+            include_str!("../../../run.sh").contains(&usage),
+            "no {usage}"
+        );
+    }
+
+    #[test]
+    fn a_value_may_stand_behind_an_equals_sign() {
+        let options = boot("--smp=2 --cmdline=-x=y").unwrap();
+        assert_eq!((options.smp, options.cmdline.as_str()), (2, "-x=y"));
     }
 
     #[test]

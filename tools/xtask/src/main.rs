@@ -10,6 +10,7 @@ mod qemu;
 mod soak;
 mod system;
 mod test;
+mod text;
 mod workspace;
 
 use std::process::ExitCode;
@@ -37,7 +38,7 @@ fn main() -> ExitCode {
         Command::Test { filter } => test::run(&workspace, filter.as_deref().unwrap_or("")),
     });
     result.unwrap_or_else(|error| {
-        eprintln!("error: {error:#}");
+        eprintln!("{}", text::wrapped(&format!("error: {error:#}")));
         ExitCode::FAILURE
     })
 }

@@ -13,14 +13,13 @@ use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
+use crate::cli::WRONG_ARGUMENT;
+use crate::text;
 use crate::workspace::Workspace;
 
 pub use name::Kind;
 use name::{Name, NameError};
 use skeleton::{Skeleton, client};
-
-/// Status for a name that cannot be taken, as for any wrong argument.
-const WRONG_ARGUMENT: u8 = 2;
 
 /// Makes the skeleton and says what was made, or why the name is refused.
 ///
@@ -30,7 +29,7 @@ pub fn run(workspace: &Workspace, name: &str, kind: Kind) -> Result<ExitCode> {
     match make(&workspace.root, name, kind) {
         Ok(said) => print!("{said}"),
         Err(error) if error.is::<NameError>() => {
-            eprintln!("error: {error}");
+            eprintln!("{}", text::wrapped(&format!("error: {error}")));
             return Ok(ExitCode::from(WRONG_ARGUMENT));
         }
         Err(error) => return Err(error),

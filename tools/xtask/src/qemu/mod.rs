@@ -1,6 +1,7 @@
 //! The machine that the image boots on.
 
 mod command;
+mod cpu;
 mod fit;
 mod kvm;
 mod run;

@@ -14,11 +14,13 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::build::Image;
-use crate::cli::BootOptions;
+use crate::cli::{BootOptions, WRONG_ARGUMENT};
 use crate::gdb;
+use crate::text;
 
 use super::{
-    Machine, Network, PANIC, POWER_OFF, REBOOT, REMOTE_SHELL_PORT, Serial, debug_exit, fit, kvm,
+    Machine, Network, PANIC, POWER_OFF, REBOOT, REMOTE_SHELL_PORT, Serial, cpu, debug_exit, fit,
+    kvm,
 };
 
 /// Status when the time given by `--timeout` is over.
@@ -33,11 +35,15 @@ enum Event {
 }
 
 /// Boots, as often as the guest asks for a restart, and waits for the end. Returns the status for the shell: 0 only after a power-off
-/// that the guest asked for.
+/// that the guest asked for; that of a wrong argument if QEMU does not know one.
 ///
 /// # Errors
 /// If QEMU cannot be started.
 pub fn boot(image: &Image, options: &BootOptions) -> Result<u8> {
+    if let Err(error) = cpu::check(options) {
+        eprintln!("{}", text::wrapped(&format!("error: {error}")));
+        return Ok(WRONG_ARGUMENT);
+    }
     fit::check(image, options.mem)?;
     let mut options = options.clone();
     kvm::choose(&mut options);

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use fastrand::Rng;
 
-use crate::test::{Case, Context, Images, Verdict, print_failures, run_case, verdict};
+use crate::test::{Case, Context, Images, Verdict, nothing, print_failures, run_case, verdict};
 use crate::workspace::Workspace;
 
 /// Environment variable that says the first round's seed.
@@ -113,7 +113,8 @@ pub fn run(workspace: &Workspace, minutes: u64, filter: &str) -> Result<ExitCode
         .filter(|soak| context.wants(soak.name))
         .collect();
     if wanted.is_empty() {
-        eprintln!("xtask: no soak has a name that contains {filter:?}");
+        let soaks = SOAKS.map(|soak| soak.name);
+        eprintln!("{}", nothing("soak", filter, "soaks", &soaks));
     } else {
         context.image()?;
     }

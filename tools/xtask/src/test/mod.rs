@@ -16,6 +16,7 @@ use anyhow::{Result, anyhow, ensure};
 
 use crate::build::{self, Image};
 use crate::system;
+use crate::text;
 use crate::workspace::Workspace;
 
 pub use cases::{Case, Verdict, run_case, run_cases};
@@ -127,9 +128,18 @@ pub fn run(workspace: &Workspace, filter: &str) -> Result<ExitCode> {
     let mut out = io::stdout().lock();
     let (passed, failed) = run_suites(&mut out, &SUITES, workspace, filter)?;
     if passed + failed == 0 {
-        eprintln!("xtask: no test has a name that contains {filter:?}");
+        let suites = SUITES.map(|(suite, _)| suite);
+        eprintln!("{}", nothing("test", filter, "suites", &suites));
     }
     verdict(&mut out, passed, failed)
+}
+
+/// What is said of a filter that leaves nothing of what there is.
+pub fn nothing(thing: &str, filter: &str, kinds: &str, names: &[&str]) -> String {
+    let names = names.join(", ");
+    text::wrapped(&format!(
+        "xtask: no {thing} has a name that contains {filter:?}; the {kinds} are {names}"
+    ))
 }
 
 /// Runs the suites that the filter leaves; returns how many tests passed and how many failed.
@@ -293,6 +303,10 @@ mod tests {
         assert_eq!(
             printed(&suites, "nothing"),
             ("0 passed, 0 failed".into(), false)
+        );
+        assert_eq!(
+            super::nothing("soak", "boat", "soaks", &["boots", "storm"]),
+            "xtask: no soak has a name that contains \"boat\"; the soaks are boots, storm"
         );
     }
 

@@ -22,6 +22,7 @@ pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
         Case::new("memory_that_cannot_hold_the_image_is_refused", || {
             memory(context)
         }),
+        Case::new("a_cpu_that_qemu_does_not_have_is_refused", || cpu(context)),
         Case::new("the_time_ends_a_machine_that_hangs", || timeout(context)),
         Case::new("a_signal_ends_the_machine_too", || signal(context)),
         Case::new("kvm_that_aborts_is_replaced", || kvm(context)),
@@ -157,6 +158,31 @@ fn memory(context: &Context<'_>) -> Verdict {
         "{stderr}"
     );
     ensure!(!ran.exists(), "QEMU was started");
+    Ok(())
+}
+
+/// QEMU lists its models; a machine is made of one that it has, with features behind it or not, and of no other.
+fn cpu(context: &Context<'_>) -> Verdict {
+    let tools = Toolbox::new(context.workspace, "cpu")?;
+    let ran = tools.file("ran");
+    let qemu = format!(
+        "case \"$*\" in *'-cpu help') echo 'x86 some  of some maker' ;; *) touch {}; exit 33 ;; esac",
+        ran.display()
+    );
+    let result = output(
+        &mut boot(context, &tools, &qemu, &["--cpu", "nosuch,+a"])?,
+        b"",
+    )?;
+    expect_status(&result, 2)?;
+    let stderr = String::from_utf8_lossy(&result.stderr).replace("\n ", "");
+    for says in ["error: --cpu nosuch: ", "/qemu -cpu help` lists "] {
+        ensure!(stderr.contains(says), "no {says:?} in:\n{stderr}");
+    }
+    ensure!(!ran.exists(), "a machine was started");
+    for model in ["some", "some,+a"] {
+        let result = output(&mut boot(context, &tools, &qemu, &["--cpu", model])?, b"")?;
+        expect_status(&result, 0)?;
+    }
     Ok(())
 }
 

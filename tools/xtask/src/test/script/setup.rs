@@ -2,11 +2,12 @@
 
 use std::env;
 use std::fs;
-use std::process::Command;
+use std::process::{Command, Output};
 
 use anyhow::{Result, ensure};
 
 use crate::test::{Case, Verdict};
+use crate::text::COLUMNS;
 use crate::workspace::Workspace;
 
 use super::{Toolbox, expect_status, output, run_sh};
@@ -179,11 +180,17 @@ fn refused(workspace: &Workspace) -> Verdict {
     Ok(())
 }
 
-/// Runs a set-up that must end with status 1; returns what it says.
+/// Runs a set-up that must end with status 1; returns what it says, which must fit a screen, each message as one line.
 fn setup_fails(workspace: &Workspace, tools: &Toolbox) -> Result<String> {
     let result = output(&mut setup(workspace, tools)?, b"")?;
     expect_status(&result, 1)?;
-    Ok(String::from_utf8_lossy(&result.stderr).into_owned())
+    let stderr = String::from_utf8_lossy(&result.stderr);
+    for line in stderr.lines() {
+        // Commands and paths are whole, to be copied.
+        let is_whole = line.starts_with("sudo ") || !line.trim().contains(' ');
+        ensure!(is_whole || line.chars().count() <= COLUMNS, "{stderr}");
+    }
+    Ok(joined(&result))
 }
 
 fn no_manager(workspace: &Workspace) -> Verdict {
@@ -265,6 +272,11 @@ fn rustup_adds(workspace: &Workspace) -> Verdict {
     Ok(())
 }
 
+/// What a command said, each message as one line.
+fn joined(result: &Output) -> String {
+    String::from_utf8_lossy(&result.stderr).replace("\n  ", " ")
+}
+
 fn rustup_fails(workspace: &Workspace) -> Verdict {
     for (add, says) in [
         ("exit 1", "rustup cannot add it here"),
@@ -274,7 +286,7 @@ fn rustup_fails(workspace: &Workspace) -> Verdict {
         with_rustup(&tools, add)?;
         let result = output(&mut setup(workspace, &tools)?, b"")?;
         expect_status(&result, 0)?;
-        let stderr = String::from_utf8_lossy(&result.stderr);
+        let stderr = joined(&result);
         ensure!(stderr.contains(says), "{stderr}");
         is_built_from_packages(&tools)?;
     }
@@ -295,7 +307,7 @@ fn not_rustups(workspace: &Workspace) -> Verdict {
     tools.pretend("id", "echo 0")?;
     let result = output(&mut setup(workspace, &tools)?, b"")?;
     expect_status(&result, 0)?;
-    let stderr = String::from_utf8_lossy(&result.stderr);
+    let stderr = joined(&result);
     ensure!(!stderr.contains("cannot add"), "{stderr}");
     ensure!(!tools.file("called").exists(), "rustup was asked to add it");
     is_built_from_packages(&tools)

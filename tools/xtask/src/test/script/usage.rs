@@ -1,4 +1,4 @@
-//! Arguments that are wrong: a line that names what is wrong, and status 2, before anything is built or booted.
+//! Arguments that are wrong: what is wrong by name, in lines that fit a screen, and status 2, before anything is built or booted.
 
 use anyhow::ensure;
 
@@ -6,6 +6,7 @@ use crate::test::{Case, Verdict};
 use crate::workspace::Workspace;
 
 use super::{expect_status, output, run_sh};
+use crate::text::COLUMNS;
 
 /// The tests.
 pub fn cases(workspace: &Workspace) -> Vec<Case<'_>> {
@@ -13,7 +14,13 @@ pub fn cases(workspace: &Workspace) -> Vec<Case<'_>> {
         Case::new("what_does_not_exist_is_refused_by_name", || {
             shapes(workspace)
         }),
+        Case::new("a_missing_value_is_told_by_what_it_is", || {
+            missing(workspace)
+        }),
         Case::new("help_prints_the_usage", || help(workspace)),
+        Case::new("a_filter_that_leaves_nothing_is_told_what_there_is", || {
+            filters(workspace)
+        }),
         Case::new("values_out_of_range_are_refused", || values(workspace)),
     ]
 }
@@ -41,9 +48,12 @@ fn shapes(workspace: &Workspace) -> Verdict {
         &["new", "a", "--server", "b"],
         &["boot", "x"],
         &["boot", "build"],
-        &["--smp"],
-        &["--smp=2"],
-        &["--timeout"],
+        &["--smp=2", "x"],
+        &["--gdb=yes"],
+        &["--an-option-that-there-is-not=and-a-value", "--smp", "2"],
+        &["help", "x"],
+        &["--help", "x"],
+        &["-h", "boot"],
         &["--gdb", "x"],
         &[""],
     ] {
@@ -54,11 +64,8 @@ fn shapes(workspace: &Workspace) -> Verdict {
         let is_named = arguments
             .iter()
             .any(|argument| stderr.contains(&format!("`{argument}`")));
-        let is_missing = stderr.contains(" takes a value;") || stderr.contains(" takes a NAME ");
-        ensure!(
-            stderr.starts_with("run.sh: ") && stderr.lines().count() == 1,
-            "{arguments:?}: {stderr}"
-        );
+        let is_missing = stderr.contains(" takes a NAME ");
+        ensure!(is_refusal(&stderr), "{arguments:?}: {stderr}");
         ensure!(is_named || is_missing, "{arguments:?}: {stderr}");
         ensure!(result.stdout.is_empty(), "{arguments:?} printed on stdout");
     }
@@ -71,6 +78,58 @@ fn help(workspace: &Workspace) -> Verdict {
         expect_status(&result, 0)?;
         let stdout = String::from_utf8_lossy(&result.stdout);
         ensure!(stdout.starts_with("usage: ./run.sh"), "{word}: {stdout}");
+        ensure!(fits(&stdout), "{word}: {stdout}");
+    }
+    Ok(())
+}
+
+/// Whether it is what `run.sh` says of its arguments: a line, and those on which it goes on.
+fn is_refusal(stderr: &str) -> bool {
+    let mut lines = stderr.lines();
+    let begins = lines
+        .next()
+        .is_some_and(|line| line.starts_with("run.sh: "));
+    begins && lines.all(|line| line.starts_with("  ")) && fits(stderr)
+}
+
+fn fits(text: &str) -> bool {
+    text.lines().all(|line| line.chars().count() <= COLUMNS)
+}
+
+fn missing(workspace: &Workspace) -> Verdict {
+    for (option, takes) in [
+        ("--smp", "N, a number of CPUs"),
+        ("--mem", "MIB, "),
+        ("--cpu", "MODEL, "),
+        ("--accel", "tcg or kvm"),
+        ("--cmdline", "STR, "),
+        ("--udp-port", "P, "),
+        ("--timeout", "S, a number of seconds"),
+    ] {
+        let result = output(&mut run_sh(workspace, &["--gdb", option]), b"")?;
+        expect_status(&result, 2)?;
+        let stderr = String::from_utf8_lossy(&result.stderr);
+        let says = format!("run.sh: `{option}` takes a value: {takes}");
+        ensure!(
+            stderr.starts_with(&says) && is_refusal(&stderr),
+            "{option}: {stderr}"
+        );
+    }
+    Ok(())
+}
+
+/// Nothing is built for a filter that leaves nothing.
+fn filters(workspace: &Workspace) -> Verdict {
+    for (arguments, there) in [
+        (&["test", "nosuchtest"][..], "the suites are lint, "),
+        (&["soak", "1", "nosuchsoak"], "the soaks are boots, "),
+    ] {
+        let result = output(&mut run_sh(workspace, arguments), b"")?;
+        expect_status(&result, 1)?;
+        let stderr = String::from_utf8_lossy(&result.stderr);
+        let told = stderr.split_once("xtask: no ").map_or("", |(_, told)| told);
+        let told = told.replace("\n ", "");
+        ensure!(told.contains(there), "{arguments:?}: {stderr}");
     }
     Ok(())
 }
@@ -87,12 +146,17 @@ fn values(workspace: &Workspace) -> Verdict {
         &["--mem", "much"],
         &["--accel", "hvf"],
         &["--udp-port", "70000"],
+        &["--smp", "65"],
+        &["--smp="],
         &["boot", "--timeout", "0"],
+        &["--timeout", "x"],
         &["--accel", "kvm", "--icount"],
     ] {
         let result = output(&mut run_sh(workspace, arguments), b"")?;
         expect_status(&result, 2)?;
         let stderr = String::from_utf8_lossy(&result.stderr);
+        let (_, error) = stderr.split_once("error: ").unwrap_or_default();
+        ensure!(fits(error), "{arguments:?}: {stderr}");
         let told = stderr.lines().filter(|line| line.starts_with("error: "));
         ensure!(
             told.count() == 1 && stderr.ends_with('\n') && !stderr.contains("\n\n"),
