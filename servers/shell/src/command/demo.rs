@@ -30,8 +30,9 @@ front     a client of relay, which is one of back: a report shows the frames of
 shares    three loops that take 60, 30 and 10 % of its time
 spinlock  two threads that spin for one lock
 syscalls  calls the kernel all the time
-`demo stop` ends what is left of them. `run` starts them one by one: back first,
-then relay, both with `&` as servers never end, then front, which calls them.
+`demo stop` ends what is left of them. `run` starts each by itself, but front
+needs relay, which needs back. Servers do not end, so `&` gives the prompt back:
+`run back &`, `run relay &`, then `run front`.
 ",
     facts: None,
     examples: &[
