@@ -10,7 +10,6 @@ use kcore::base::addr::Nanos;
 use kcore::kernel::{CpuState, Kernel, Parts};
 use kcore::profile::Interrupted;
 use kcore::sched::leave::Next;
-use kcore::sched::load::add;
 use kcore::trace::Ring;
 use spin::Once;
 
@@ -61,11 +60,16 @@ const fn kind_of(which: u8) -> (InterruptKind, u32) {
     }
 }
 
-/// Counts an NMI. Obeys the rules of the NMI path: the one counter that it writes is written nowhere else.
-pub fn count_nmi(cpu: &PerCpu) {
-    if let Some(kernel) = KERNEL.get() {
-        add(&kernel.cpu(cpu.id).load.nmis, 1);
-    }
+/// An NMI, which may have interrupted anything: what is called here obeys the rules of the sampling path. False if nothing asked
+/// for it.
+pub fn nmi(cpu: &PerCpu, interrupted: &Interrupted) -> bool {
+    let Some(kernel) = KERNEL.get() else {
+        return false;
+    };
+    kernel
+        .cpus
+        .get(cpu.id.index())
+        .is_some_and(|state| kernel.nmi(state, interrupted))
 }
 
 /// An interrupt, in user mode or while idle.
@@ -80,6 +84,9 @@ pub fn interrupt(cpu: &PerCpu, which: u8, interrupted: &Interrupted) {
         vector::TIMER => {
             let due = machine.timer_due(cpu);
             machine.local.end_of_interrupt();
+            if let Some(sample) = due.sample {
+                kernel().sample_due(state(cpu), sample);
+            }
             if let Some(missed) = due.tick {
                 kernel().tick(state(cpu), interrupted, missed);
             }

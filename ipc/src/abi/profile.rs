@@ -274,4 +274,11 @@ pub struct SampleCounters {
     pub throttled: u64,
     /// TSC ticks spent taking samples.
     pub cost: u64,
+    /// Samples that CPUs asked of their neighbours, those among them that had not handled the last one yet.
+    pub asked: u64,
+    /// Nanoseconds by which those were asked for later than due, because the CPU that asks had its interrupts off or did not get to
+    /// run.
+    pub delay: u64,
+    /// The longest of these delays, on any CPU, in the run that is on or was last.
+    pub delay_max: u64,
 }

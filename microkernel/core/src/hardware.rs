@@ -39,6 +39,8 @@ pub trait Hardware: PhysMemory {
 
     /// Makes another CPU enter the kernel soon (an IPI); a CPU may be kicked for nothing.
     fn kick(&self, cpu: CpuId);
+    /// Sends a CPU an NMI; that may be this one. Who does has announced it.
+    fn nmi(&self, cpu: CpuId);
     /// Asks for a timer interrupt on this CPU at this time, besides its tick; replaces the last one.
     fn set_timer(&self, deadline: Nanos);
 
@@ -63,6 +65,8 @@ pub trait Hardware: PhysMemory {
     fn message(&self, line: u32) -> (u64, u64);
     /// Interrupt lines there are that devices are wired to; those from here on are signalled by messages.
     fn lines(&self) -> u32;
+    /// Whether a line is the kernel's own.
+    fn keeps(&self, line: u32) -> bool;
 
     /// Reads an I/O port, 1, 2 or 4 bytes wide.
     fn port_read(&self, port: u16, bytes: u8) -> u32;

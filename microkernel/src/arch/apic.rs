@@ -98,10 +98,11 @@ impl IoBus for Io {
 }
 
 /// Moves the two old interrupt controllers' vectors out of the way of exceptions, and masks all their lines (Intel 8259A
-/// datasheet).
+/// datasheet). Runs the old timer out, whose line may be the HPET's too: in mode 0 it signals once, here after one count, and never again
+/// (Intel 8254 datasheet).
 pub fn silence_old_controllers() {
     let first = kcore::apic::vector::OLD_LINES;
-    let writes: [(u16, u8); 10] = [
+    let writes: [(u16, u8); 13] = [
         (0x20, 0x11),
         (0xa0, 0x11),
         (0x21, first),
@@ -112,6 +113,9 @@ pub fn silence_old_controllers() {
         (0xa1, 1),
         (0x21, 0xff),
         (0xa1, 0xff),
+        (0x43, 0x30),
+        (0x40, 1),
+        (0x40, 0),
     ];
     for (port, value) in writes {
         // SAFETY: the controllers' registers touch no memory.

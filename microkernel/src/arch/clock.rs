@@ -48,6 +48,15 @@ impl Clock {
         ))
     }
 
+    /// The registers and the rate of an HPET.
+    #[must_use]
+    pub const fn as_hpet(self) -> Option<(Registers, u64)> {
+        match self {
+            Self::Hpet(registers, reference) => Some((registers, reference.hz)),
+            Self::PmTimer(..) | Self::Pit => None,
+        }
+    }
+
     /// Its name.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -48,14 +48,18 @@ pub fn fault_address() -> u64 {
     Cr2::read_raw()
 }
 
-fn interrupted(regs: &SavedRegs, user: bool) -> Interrupted {
+/// What was interrupted, by the registers that the stub pushed.
+fn interrupted(cpu: &PerCpu, regs: &SavedRegs) -> Interrupted {
+    let (rip, user) = (regs.get(Reg::Rip), regs.get(Reg::Cs) & 3 == 3);
     Interrupted {
-        rip: regs.get(Reg::Rip),
+        rip,
         rsp: regs.get(Reg::Rsp),
         rbp: regs.get(Reg::Rbp),
         rflags: regs.get(Reg::Rflags),
+        rcx: regs.get(Reg::Rcx),
+        scratch: cpu.scratch(),
         user,
-        idle: !user,
+        idle: !user && image::is_idle(rip),
     }
 }
 
@@ -69,7 +73,7 @@ extern "C" fn interrupt_user(cpu: &'static PerCpu, regs: &'static SavedRegs) -> 
     if vector < EXCEPTIONS {
         entry::fault(cpu, vector as u8, regs.get(Reg::Error), fault_address());
     } else {
-        entry::interrupt(cpu, vector as u8, &interrupted(regs, true));
+        entry::interrupt(cpu, vector as u8, &interrupted(cpu, regs));
     }
     leave(cpu)
 }
@@ -87,7 +91,7 @@ extern "C" fn interrupt_kernel(frame: &SavedRegs) -> ! {
         crate::fatal::exception(frame, "exception in the kernel");
     }
     let cpu = PerCpu::current();
-    entry::interrupt(cpu, vector as u8, &interrupted(frame, false));
+    entry::interrupt(cpu, vector as u8, &interrupted(cpu, frame));
     leave(cpu)
 }
 
@@ -99,10 +103,12 @@ extern "C" fn fatal(cpu: &'static PerCpu, frame: &SavedRegs) -> ! {
 
 /// An NMI. It may have come anywhere, so nothing here locks, formats or trusts GS, unless the machine is ending anyway.
 extern "C" fn nmi(cpu: &'static PerCpu, frame: &SavedRegs) {
-    entry::count_nmi(cpu);
     if crate::fatal::is_ending() {
         cpu.stopped.store(true, Ordering::Release);
         cpu::stop();
+    }
+    if entry::nmi(cpu, &interrupted(cpu, frame)) {
+        return;
     }
     cpu.set_gs();
     crate::fatal::exception(frame, "NMI that nothing asked for")

@@ -4,12 +4,14 @@
    task state segment's RSP0, so that the CPU pushes the interrupt frame there. Then the CPU's one kernel stack is used from
    its top, with RBP zero, so that a walk of frames ends here. Nothing stays on that stack at an exit.
 
-   From `stubs_start` to `stubs_end` RSP, RBP and GS may still or again be the user's. */
+   From `stubs_start` to `stubs_end` RSP, RBP and GS may still or again be the user's. Where the user's RIP, RSP and RBP are on the way
+   in, a sample must know (`kcore::profile::KernelMap`): in RCX, RSP or the CPU's block, and RBP up to `syscall_saved`; in the registers that
+   the hardware pushed, and RBP, from `vector_stubs` up to `interrupt_saved`; else in the thread's SavedRegs, also on the way out. */
 
 .section .text.stubs, "ax", @progbits
 .code64
 /* The ends are labels, not functions: a symbol table leaves them out. */
-.globl stubs_start, stubs_end, idle_end
+.globl stubs_start, stubs_end, idle_end, syscall_switched, syscall_saved, interrupt_saved
 stubs_start:
 
 .macro save
@@ -55,6 +57,7 @@ syscall_entry:
     swapgs
     movq %rsp, %gs:{CPU_SCRATCH}
     movq %gs:{CPU_REGS_END}, %rsp
+syscall_switched:
     pushq ${USER_SS}
     pushq %gs:{CPU_SCRATCH}
     pushq %r11
@@ -65,10 +68,45 @@ syscall_entry:
     save
     movq %gs:{CPU_STACK_TOP}, %rsp
     xorl %ebp, %ebp
+syscall_saved:
     movq %gs:{CPU_SELF}, %rdi
     call {syscall}
     ud2
 .size syscall_entry, . - syscall_entry
+
+/* One stub for each vector, 16 bytes apart. */
+.set vector, 0
+.macro stub
+    .balign 16
+    .if vector == 2
+        pushq $0
+        pushq $2
+        jmp nmi_entry
+    .elseif (vector == 8)
+        pushq $8
+        jmp fatal_entry
+    .elseif (vector == 18)
+        pushq $0
+        pushq $18
+        jmp fatal_entry
+    .elseif (vector == 10) || (vector == 11) || (vector == 12) || (vector == 13) || (vector == 14) || (vector == 17) || (vector == 21) || (vector == 29) || (vector == 30)
+        pushq $vector
+        jmp interrupt_entry
+    .else
+        pushq $0
+        pushq $vector
+        jmp interrupt_entry
+    .endif
+    .set vector, vector + 1
+.endm
+.balign 16
+.globl vector_stubs
+.type vector_stubs, @function
+vector_stubs:
+.rept 256
+    stub
+.endr
+.size vector_stubs, . - vector_stubs
 
 /* Exceptions and interrupts; vector and error code are pushed. Flags are put in a known state: the user's direction,
    alignment-check and nested-task flags mean nothing here. */
@@ -81,6 +119,7 @@ interrupt_entry:
     movq %rsp, %rsi
     movq %gs:{CPU_STACK_TOP}, %rsp
     xorl %ebp, %ebp
+interrupt_saved:
     pushq $2
     popfq
     movq %gs:{CPU_SELF}, %rdi
@@ -158,39 +197,6 @@ exit_to_user:
     iretq
 .size exit_to_user, . - exit_to_user
 
-/* One stub for each vector, 16 bytes apart. */
-.set vector, 0
-.macro stub
-    .balign 16
-    .if vector == 2
-        pushq $0
-        pushq $2
-        jmp nmi_entry
-    .elseif (vector == 8)
-        pushq $8
-        jmp fatal_entry
-    .elseif (vector == 18)
-        pushq $0
-        pushq $18
-        jmp fatal_entry
-    .elseif (vector == 10) || (vector == 11) || (vector == 12) || (vector == 13) || (vector == 14) || (vector == 17) || (vector == 21) || (vector == 29) || (vector == 30)
-        pushq $vector
-        jmp interrupt_entry
-    .else
-        pushq $0
-        pushq $vector
-        jmp interrupt_entry
-    .endif
-    .set vector, vector + 1
-.endm
-.balign 16
-.globl vector_stubs
-.type vector_stubs, @function
-vector_stubs:
-.rept 256
-    stub
-.endr
-.size vector_stubs, . - vector_stubs
 stubs_end:
 
 /* Nothing to do: RDI is the top of the stack. The interrupt that ends this enters the scheduler and never comes back; an NMI

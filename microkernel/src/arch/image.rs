@@ -2,6 +2,7 @@
 
 use super::layout::KERNEL_BASE;
 use kcore::boot::memory::Range;
+use kcore::profile::{KernelMap, Span};
 
 unsafe extern "C" {
     static __boot_start: u8;
@@ -14,7 +15,12 @@ unsafe extern "C" {
     static __build_id_end: u8;
     static stubs_start: u8;
     static stubs_end: u8;
+    static syscall_switched: u8;
+    static syscall_saved: u8;
+    static vector_stubs: u8;
+    static interrupt_saved: u8;
     static idle_end: u8;
+    fn syscall_entry();
     fn idle() -> !;
 }
 
@@ -61,6 +67,26 @@ pub fn stubs() -> Range {
     Range {
         start: &raw const stubs_start as u64,
         end: &raw const stubs_end as u64,
+    }
+}
+
+/// The kernel's code as a sample sees it; `stubs` has [`stubs`] in it.
+#[must_use]
+pub fn kernel_map(stubs: &'static [Span]) -> KernelMap {
+    let span = |start, end: *const u8| Span {
+        start,
+        end: end as u64,
+    };
+    let text = image().text;
+    KernelMap {
+        text: Span {
+            start: text.start,
+            end: text.end,
+        },
+        stubs,
+        syscall: span(syscall_entry as *const () as u64, &raw const syscall_saved),
+        syscall_switched: &raw const syscall_switched as u64,
+        interrupts: span(&raw const vector_stubs as u64, &raw const interrupt_saved),
     }
 }
 

@@ -3,6 +3,7 @@
 use super::apic::{Io, Local};
 use super::layout::PAGE;
 use super::percpu::{self, PerCpu};
+use super::sampling::Hpet;
 use super::{cpu, direct, power};
 use crate::fatal;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -11,6 +12,7 @@ use ipc::abi::PowerAction;
 use ipc::abi::exit::{CrashReport, ExitReason};
 use ipc::abi::inspect::{StackInfo, StackKind};
 use kcore::apic::edge::{EdgeLines, LetGo};
+use kcore::apic::hpet::OneShot;
 use kcore::apic::io::IoApic;
 use kcore::apic::local::{self, LocalApic, TimerMode};
 use kcore::apic::timer::Due;
@@ -43,6 +45,8 @@ pub struct Machine {
     pub io: TicketMutex<Vec<IoApic<Io>, IO_APICS_MAX>>,
     /// Interrupt wiring.
     pub madt: Madt,
+    /// A timer that can send the CPU NMIs if there is but one.
+    pub hpet: Option<OneShot<Hpet>>,
     /// Lines that signal by edge.
     pub edges: EdgeLines,
     /// Interrupt lines there are.
@@ -108,7 +112,7 @@ impl Machine {
     }
 
     /// Sets this CPU's timer to what is wanted next, if it is not so already.
-    fn arm(&self, cpu: &PerCpu) {
+    pub fn arm(&self, cpu: &PerCpu) {
         let next = cpu.timer.next();
         if cpu.armed.swap(next.0, Ordering::Relaxed) != next.0 {
             let at = self.scale.tick_at(next);
@@ -147,6 +151,15 @@ impl Machine {
         let vector = vector::LINES + line as u8;
         for io in self.io.lock().iter().filter(|io| io.serves(line)) {
             io.unmask(line, self.madt.wiring(line), vector, to);
+        }
+    }
+
+    /// Makes the HPET timer's line NMIs of the CPU that runs this.
+    pub fn route_hpet(&self, hpet: &OneShot<Hpet>) {
+        let line = hpet.line();
+        hpet.prepare();
+        for io in self.io.lock().iter().filter(|io| io.serves(line)) {
+            io.unmask_as_nmi(line, Self::destination());
         }
     }
 
@@ -228,6 +241,11 @@ impl Hardware for Machine {
             self.local.interrupt(id, vector::KICK);
         }
     }
+    fn nmi(&self, cpu: CpuId) {
+        if let Some(other) = PerCpu::of(cpu) {
+            self.local.nmi(other.apic_id.load(Ordering::Relaxed));
+        }
+    }
     fn set_timer(&self, deadline: Nanos) {
         let cpu = PerCpu::current();
         cpu.timer.set_deadline(deadline);
@@ -283,6 +301,9 @@ impl Hardware for Machine {
     }
     fn lines(&self) -> u32 {
         self.lines
+    }
+    fn keeps(&self, line: u32) -> bool {
+        self.hpet.as_ref().is_some_and(|hpet| hpet.line() == line)
     }
 
     fn port_read(&self, port: u16, bytes: u8) -> u32 {

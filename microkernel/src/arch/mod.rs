@@ -15,6 +15,7 @@ pub mod memory;
 pub mod paging;
 pub mod percpu;
 pub mod power;
+pub mod sampling;
 pub mod serial;
 pub mod smp;
 pub mod start;

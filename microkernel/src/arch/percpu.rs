@@ -229,7 +229,7 @@ impl PerCpu {
             online: AtomicBool::new(false),
             stopped: AtomicBool::new(false),
             tsc_offset: AtomicI64::new(0),
-            timer: TimerPlan::new(),
+            timer: TimerPlan::new(u64::from(id.0)),
             armed: AtomicU64::new(u64::MAX),
             gdt,
             tss: UnsafeCell::new(tss),
@@ -303,6 +303,12 @@ impl PerCpu {
     #[must_use]
     pub const fn stack_top(&self) -> u64 {
         self.stack_top
+    }
+
+    /// Where the stub of SYSCALL has put the program's RSP, if it is in the middle of changing stacks.
+    #[must_use]
+    pub fn scratch(&self) -> u64 {
+        self.scratch.load(Ordering::Relaxed)
     }
 
     /// Sets where the registers of the thread that runs next are saved when it enters the kernel.

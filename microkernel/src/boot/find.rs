@@ -6,6 +6,7 @@ use crate::arch::devices::{Registers, Window};
 use crate::arch::machine::{self, Machine};
 use crate::arch::memory::OutOfMemory;
 use crate::arch::percpu::PerCpu;
+use crate::arch::sampling::Hpet;
 use crate::arch::start::Boot;
 use crate::arch::{apic, cpu, power};
 use crate::fatal::refuse;
@@ -14,19 +15,19 @@ use core::sync::atomic::Ordering;
 use heapless::Vec;
 use ipc::abi::layout::INTERRUPTS;
 use kcore::apic::edge::EdgeLines;
+use kcore::apic::hpet::{self, OneShot};
 use kcore::apic::io::IoApic;
 use kcore::apic::local::LocalApic;
 use kcore::base::addr::Tsc;
 use kcore::boot::acpi::fadt::{self, Fadt};
 use kcore::boot::acpi::madt::{self, IO_APICS_MAX, Madt};
-use kcore::boot::acpi::{Tables, hpet};
+use kcore::boot::acpi::{self, Tables};
 use kcore::boot::tsc::Scale;
 use spin::mutex::TicketMutex;
 
 /// Bytes of registers of each kind of device.
 const LOCAL_BYTES: u64 = 0x400;
 const IO_BYTES: u64 = 0x20;
-const HPET_BYTES: u64 = 0x100;
 
 /// Finds out what machine this is, and prepares the boot CPU's part of it.
 ///
@@ -54,11 +55,11 @@ pub fn machine(boot: &mut Boot) -> Result<&'static Machine, OutOfMemory> {
     let clocks = [
         match tables
             .get(b"HPET")
-            .and_then(|table| hpet::base(&window, table))
+            .and_then(|table| acpi::hpet::base(&window, table))
         {
             Some(base) => {
                 let (memory, mapper) = (&mut boot.memory, &boot.mapper);
-                Clock::hpet(Registers::map(memory, mapper, base, HPET_BYTES)?)
+                Clock::hpet(Registers::map(memory, mapper, base, hpet::BYTES)?)
             }
             None => None,
         },
@@ -68,14 +69,21 @@ pub fn machine(boot: &mut Boot) -> Result<&'static Machine, OutOfMemory> {
     ];
     let rates = clock::measure(clocks, &local, boot.features.tsc_deadline);
     let io = io(boot, &madt)?;
-    let lines = io.iter().map(IoApic::end).max().unwrap_or(0);
+    let lines = io
+        .iter()
+        .map(IoApic::end)
+        .max()
+        .map_or(0, |end| end.min(INTERRUPTS));
+    let hpet = clocks.iter().flatten().find_map(|clock| clock.as_hpet());
+    let hpet = hpet.and_then(|(registers, hz)| OneShot::find(Hpet(registers), hz, lines));
     let machine = machine::set_machine(Machine {
         features: boot.features,
         local,
         io: TicketMutex::new(io),
         madt,
         edges: EdgeLines::new(),
-        lines: lines.min(INTERRUPTS),
+        lines,
+        hpet,
         scale: Scale::new(Tsc(cpu::tsc()), rates.tsc_hz),
         timer_mode: rates.timer,
         ram: boot.info.ram.clone(),

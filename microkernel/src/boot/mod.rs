@@ -6,6 +6,7 @@ mod clock;
 mod cpus;
 mod find;
 mod plan;
+mod proof;
 mod trouble;
 
 use self::archive::Module;
@@ -53,6 +54,7 @@ fn run(boot: &'static mut Boot) -> Result<&'static PerCpu, OutOfMemory> {
     let pools = plan::pools(boot)?;
     let kernel = make_kernel(plan::parts(boot, machine, messages, pools, cpus, &module)?);
     kernel.tracing.store(trace, Relaxed);
+    proof::nmis(kernel, machine);
     let cpu = PerCpu::current();
     if let Some(trouble) = trouble {
         trouble::make(trouble);

@@ -3,10 +3,11 @@
 //! It is counted before it is taken, so that a machine with too little memory is told at once how much would be enough.
 
 use super::archive::Module;
-use crate::arch::image::{image, physical, stubs};
+use crate::arch::image::{image, kernel_map, physical, stubs};
 use crate::arch::machine::Machine;
 use crate::arch::memory::{BootMemory, OutOfMemory};
 use crate::arch::percpu::{AREA_BYTES, stacks};
+use crate::arch::sampling::{Alone, Neighbours};
 use crate::arch::start::Boot;
 use crate::log;
 use core::mem::take;
@@ -28,7 +29,7 @@ use kcore::kernel::{CpuState, Facts, Parts};
 use kcore::log::Log;
 use kcore::mem::frames::Frames;
 use kcore::object::{Badge, Endpoint, Memory, Notification, Pools, Process, Thread};
-use kcore::profile::{self, Driver, KernelMap, STACKS, SampleSource, Span, Tick};
+use kcore::profile::{self, Driver, STACKS, SampleSource, Span, Tick};
 use kcore::timers::{TimerQueue, TimerSlot};
 use kcore::trace;
 use kcore::work::{Item, WorkQueue};
@@ -109,10 +110,15 @@ fn highest(boot: &Boot) -> u64 {
     boot.mapped.ranges().last().map_or(0, |range| range.end)
 }
 
+static ALONE: Alone = Alone::new();
 /// The samples' sources, best first.
-static SOURCES: [&dyn SampleSource; 1] = [&Tick {
-    frequency: 1_000_000_000 / TICK,
-}];
+static SOURCES: [&dyn SampleSource; 3] = [
+    &Neighbours,
+    &ALONE,
+    &Tick {
+        frequency: 1_000_000_000 / TICK,
+    },
+];
 
 /// Makes what the kernel is made of. What memory is left is its to give.
 ///
@@ -237,10 +243,7 @@ fn driver(memory: &mut BootMemory, cpus: u8) -> Result<(Frame, Driver), OutOfMem
         }
         profile::CpuState::new(ring, spans)
     })?;
-    let map = KernelMap {
-        text: span(image().text),
-        stubs: memory.slice(1, |_| span(stubs()))?,
-    };
+    let map = kernel_map(memory.slice(1, |_| span(stubs()))?);
     let driver =
         Driver::new(states, &SOURCES, map).expect("there are no more CPUs than a mask holds");
     debug_assert!(bytes.is_multiple_of(PAGE_SIZE), "rings are whole pages");

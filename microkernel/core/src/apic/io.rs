@@ -15,6 +15,7 @@ const REDIRECTIONS: u8 = 0x10;
 /// Redirection entries whose registers an 8-bit index can name.
 const ENTRIES_MAX: u32 = 120;
 
+const DELIVER_NMI: u32 = 0b100 << 8;
 const ACTIVE_LOW: u32 = 1 << 13;
 const LEVEL: u32 = 1 << 15;
 const MASKED: u32 = 1 << 16;
@@ -59,6 +60,15 @@ impl<B: IoBus> IoApic<B> {
     pub fn mask(&self, global: u32) {
         if let Some(low) = self.entry(global) {
             self.bus.write(low, self.bus.read(low) | MASKED);
+        }
+    }
+
+    /// Makes a line's edges NMIs of a CPU, by its 8-bit APIC id. One that is not served is left alone.
+    pub fn unmask_as_nmi(&self, global: u32, apic_id: u8) {
+        if let Some(low) = self.entry(global) {
+            self.bus.write(low, DELIVER_NMI | MASKED);
+            self.bus.write(low + 1, u32::from(apic_id) << 24);
+            self.bus.write(low, DELIVER_NMI);
         }
     }
 

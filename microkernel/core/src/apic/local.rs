@@ -137,6 +137,11 @@ impl<B: LocalBus> LocalApic<B> {
         self.command(id, LEVEL_ASSERT | u32::from(vector));
     }
 
+    /// Sends a CPU an NMI. That may be this one.
+    pub fn nmi(&self, id: u32) {
+        self.command(id, LEVEL_ASSERT | DELIVER_NMI);
+    }
+
     /// Sends every other CPU an NMI, whatever its id.
     pub fn nmi_others(&self) {
         self.command(0, LEVEL_ASSERT | DELIVER_NMI | TO_ALL_OTHERS);
@@ -337,8 +342,9 @@ mod tests {
             apic.init(9);
             apic.start(9, 8);
             apic.interrupt(9, vector::KICK);
+            apic.nmi(9);
             let sent = apic.0.sent.borrow();
-            assert_eq!(*sent, [(9, 0x4500), (9, 0x4608), (9, 0x40f0)]);
+            assert_eq!(*sent, [(9, 0x4500), (9, 0x4608), (9, 0x40f0), (9, 0x4400)]);
         }
     }
 

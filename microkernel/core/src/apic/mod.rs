@@ -4,8 +4,10 @@
 //! APIC; the tests have both, and controllers that misbehave as real ones do.
 
 pub mod edge;
+pub mod hpet;
 pub mod io;
 pub mod local;
+pub mod pace;
 pub mod timer;
 
 /// Interrupt vectors, declared once. Vectors below 32 are the processor's exceptions.

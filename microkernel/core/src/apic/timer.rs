@@ -1,5 +1,7 @@
-//! One hardware timer for two purposes: the tick, a hundred times a second, and one exact deadline.
+//! One hardware timer for three purposes: the tick, a hundred times a second; one exact deadline; and, while another CPU is
+//! sampled from here, the times at which it is.
 
+use super::pace::{PERIOD, Pace};
 use crate::base::addr::Nanos;
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,24 +13,39 @@ pub const TICK: u64 = 10_000_000;
 pub struct TimerPlan {
     tick: AtomicU64,
     deadline: AtomicU64,
+    sample: AtomicU64,
+    pace: Pace,
 }
 
-/// What a timer interrupt is for. Both may be false: the timer may come early.
+/// A sample that is due.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DueSample {
+    /// Nanoseconds for which it has been: this CPU had its interrupts off, or did not get to run.
+    pub late: u64,
+    /// How many were due after it and are not made up for.
+    pub missed: u64,
+}
+
+/// What a timer interrupt is for. It may be for nothing: the timer may come early.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Due {
     /// The tick is due, and how many were due before it and are not made up for.
     pub tick: Option<u64>,
     /// The deadline has passed.
     pub deadline: bool,
+    /// A sample is due.
+    pub sample: Option<DueSample>,
 }
 
 impl TimerPlan {
-    /// No deadline, and no tick before [`TimerPlan::start`].
+    /// No deadline, no samples, and no tick before [`TimerPlan::start`]. Plans of different seeds sample at different times.
     #[must_use]
-    pub const fn new() -> Self {
+    pub const fn new(seed: u64) -> Self {
         Self {
             tick: AtomicU64::new(u64::MAX),
             deadline: AtomicU64::new(u64::MAX),
+            sample: AtomicU64::new(u64::MAX),
+            pace: Pace::new(seed),
         }
     }
 
@@ -39,6 +56,17 @@ impl TimerPlan {
         self.tick.store(next, Ordering::Relaxed);
     }
 
+    /// Samples from now on.
+    pub fn start_sampling(&self, now: Nanos) {
+        let first = now.0.saturating_add(self.pace.interval());
+        self.sample.store(first, Ordering::Relaxed);
+    }
+
+    /// Ends that.
+    pub fn stop_sampling(&self) {
+        self.sample.store(u64::MAX, Ordering::Relaxed);
+    }
+
     /// Replaces the deadline.
     pub fn set_deadline(&self, deadline: Nanos) {
         self.deadline.store(deadline.0, Ordering::Relaxed);
@@ -47,8 +75,9 @@ impl TimerPlan {
     /// When the timer is to interrupt next.
     #[must_use]
     pub fn next(&self) -> Nanos {
-        let tick = self.tick.load(Ordering::Relaxed);
-        Nanos(tick.min(self.deadline.load(Ordering::Relaxed)))
+        let [tick, deadline, sample] =
+            [&self.tick, &self.deadline, &self.sample].map(|time| time.load(Ordering::Relaxed));
+        Nanos(tick.min(deadline).min(sample))
     }
 
     /// Takes what is due at `now`. A tick moves on to the next multiple that has not passed: one that was missed is not made
@@ -58,6 +87,7 @@ impl TimerPlan {
         let due = Due {
             tick: now.0.checked_sub(tick).map(|late| late / TICK),
             deadline: self.deadline.load(Ordering::Relaxed) <= now.0,
+            sample: self.take_sample(now),
         };
         if let Some(missed) = due.tick {
             let next = tick.saturating_add((missed + 1).saturating_mul(TICK));
@@ -68,11 +98,21 @@ impl TimerPlan {
         }
         due
     }
-}
 
-impl Default for TimerPlan {
-    fn default() -> Self {
-        Self::new()
+    /// The next sample is due an interval after this one was, so that a delay does not lower the rate; unless that has passed too.
+    fn take_sample(&self, now: Nanos) -> Option<DueSample> {
+        let due = self.sample.load(Ordering::Relaxed);
+        let late = now.0.checked_sub(due)?;
+        let interval = self.pace.interval();
+        let next = due.saturating_add(interval);
+        let missed = if next <= now.0 { late / PERIOD } else { 0 };
+        let next = if next <= now.0 {
+            now.0.saturating_add(interval)
+        } else {
+            next
+        };
+        self.sample.store(next, Ordering::Relaxed);
+        Some(DueSample { late, missed })
     }
 }
 
@@ -83,7 +123,7 @@ mod tests {
 
     #[test]
     fn deadlines_come_once_and_ticks_keep_their_grid() {
-        let plan = TimerPlan::new();
+        let plan = TimerPlan::new(7);
         assert_eq!(plan.next(), Nanos::NEVER);
         plan.start(Nanos(25_000_000), 3);
         assert_eq!(plan.next(), Nanos(30_000_003));
@@ -93,8 +133,8 @@ mod tests {
         assert_eq!(
             plan.take(Nanos(26_000_000)),
             Due {
-                tick: None,
-                deadline: true
+                deadline: true,
+                ..Due::default()
             }
         );
         assert_eq!(plan.take(Nanos(30_000_002)), Due::default());
@@ -102,16 +142,39 @@ mod tests {
             plan.take(Nanos(61_000_000)),
             Due {
                 tick: Some(3),
-                deadline: false
+                ..Due::default()
             }
         );
         assert_eq!(plan.next(), Nanos(70_000_003));
     }
 
+    #[test]
+    fn samples_come_while_they_are_asked_for_and_keep_their_rate() {
+        let plan = TimerPlan::new(7);
+        plan.start_sampling(Nanos(0));
+        let mut due = Vec::new();
+        for _ in 0..10_000 {
+            // A little late each time, and the rate is the same.
+            let at = Nanos(plan.next().0 + 20_000);
+            let taken = plan.take(at);
+            assert_eq!(taken.sample, Some(DueSample { late: 20_000, missed: 0 }));
+            assert_eq!((taken.tick, taken.deadline), (None, false));
+            due.push(at.0);
+        }
+        assert!(due[9_999].abs_diff(10_000 * PERIOD) < 174 * PERIOD, "six standard errors");
+        let long = Nanos(plan.next().0 + 7 * PERIOD);
+        let late = plan.take(long).sample;
+        assert_eq!(late, Some(DueSample { late: 7 * PERIOD, missed: 7 }));
+        assert!(plan.next() > long, "not made up for");
+        plan.stop_sampling();
+        assert_eq!(plan.next(), Nanos::NEVER);
+        assert_eq!(plan.take(Nanos(u64::MAX - 1)), Due::default());
+    }
+
     proptest! {
         #[test]
         fn no_tick_is_early_or_doubled(phase in any::<u64>(), steps in prop::collection::vec(0..3 * TICK, 1..100)) {
-            let plan = TimerPlan::new();
+            let plan = TimerPlan::new(7);
             let (mut now, mut last) = (12_345, None);
             plan.start(Nanos(now), phase);
             for step in steps {

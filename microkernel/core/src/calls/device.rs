@@ -44,7 +44,7 @@ impl<H: Hardware> Kernel<H> {
                 None => lines.free(self.hw.lines()).ok_or(Error::LimitReached)?,
             };
             let place = lines.place(line).ok_or(Error::BadArgument)?;
-            if place.is_some() {
+            if place.is_some() || self.hw.keeps(line) {
                 return Err(Error::Busy.into());
             }
             *place = Some(Line {

@@ -73,6 +73,26 @@ struct Program {
 }
 
 impl Program {
+    /// Those of the thread for which the kernel was interrupted: where the stub has them that was interrupted, else where the stubs
+    /// save them.
+    fn of(thread: &ThreadView<'_>, at: &Interrupted, map: &KernelMap) -> Self {
+        let saved = Self::saved(thread);
+        if map.syscall.contains(at.rip) {
+            let switched = at.rip >= map.syscall_switched;
+            Self {
+                rip: at.rcx,
+                rsp: if switched { at.scratch } else { at.rsp },
+                rbp: at.rbp,
+            }
+        } else if map.interrupts.contains(at.rip) {
+            Self {
+                rbp: at.rbp,
+                ..saved
+            }
+        } else {
+            saved
+        }
+    }
     /// From where the stubs saved them.
     fn saved(thread: &ThreadView<'_>) -> Self {
         Self {
@@ -127,7 +147,7 @@ pub(super) fn first_part<M: Machine>(
             findings.end(KERNEL, kernel_frames(slot, at, machine, map, stacks));
         }
         match thread {
-            Some(thread) => Program::saved(thread),
+            Some(thread) => Program::of(thread, at, map),
             None => return,
         }
     };

@@ -4,6 +4,7 @@
 //! because nothing is decided by them.
 
 use super::chain::Findings;
+use crate::apic::timer::DueSample;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use ipc::abi::profile::SampleCounters;
 
@@ -16,7 +17,11 @@ pub(super) struct Counters {
     cut: AtomicU64,
     unmapped: AtomicU64,
     changed: AtomicU64,
+    late: AtomicU64,
     cost: AtomicU64,
+    asked: AtomicU64,
+    delay: AtomicU64,
+    delay_max: AtomicU64,
 }
 
 impl Counters {
@@ -27,6 +32,21 @@ impl Counters {
     /// So many samples were due before this one, and none was taken.
     pub(super) fn missed(&self, samples: u64) {
         self.missed.fetch_add(samples, Relaxed);
+    }
+    /// An NMI that was asked for came after its source was disarmed.
+    pub(super) fn late(&self) {
+        self.late.fetch_add(1, Relaxed);
+    }
+    /// The neighbour's sample is asked for.
+    pub(super) fn asked(&self, due: DueSample) {
+        self.asked.fetch_add(1, Relaxed);
+        self.missed(due.missed);
+        self.delay.fetch_add(due.late, Relaxed);
+        self.delay_max.fetch_max(due.late, Relaxed);
+    }
+    /// A run begins: what is the most of a run begins anew.
+    pub(super) fn run_begins(&self) {
+        self.delay_max.store(0, Relaxed);
     }
     /// What was found on the way, and how many TSC ticks it took.
     pub(super) fn found(&self, findings: Findings, ticks: u64) {
@@ -47,7 +67,7 @@ impl Counters {
         }
         self.cost.fetch_add(ticks, Relaxed);
     }
-    /// The counters now. No source comes late or too fast yet: the tick is neither.
+    /// The counters now. No source comes too fast yet.
     pub(super) fn read(&self) -> SampleCounters {
         SampleCounters {
             taken: self.taken.load(Relaxed),
@@ -56,9 +76,12 @@ impl Counters {
             cut: self.cut.load(Relaxed),
             unmapped: self.unmapped.load(Relaxed),
             changed: self.changed.load(Relaxed),
-            late: 0,
+            late: self.late.load(Relaxed),
             throttled: 0,
             cost: self.cost.load(Relaxed),
+            asked: self.asked.load(Relaxed),
+            delay: self.delay.load(Relaxed),
+            delay_max: self.delay_max.load(Relaxed),
         }
     }
 }

@@ -1,20 +1,22 @@
 //! The driver: what `profd` may ask of it, and what each CPU does for it in its tick.
 //!
-//! [`Driver::on_tick`] is the sampling path; its rules are in [`super`]. Start, stop and status are system calls: they take
-//! the control lock, which no tick does.
+//! [`Driver::on_tick`] and [`Driver::on_nmi`] are the sampling path; its rules are in [`super`]. Start, stop and status are system
+//! calls: they take the control lock, which no tick and no NMI does.
 
 use super::arming::{Arming, Duty};
 use super::counters::Counters;
+use super::expected::{Expected, Purpose};
 use super::interrupted::Interrupted;
 use super::layout::{KernelMap, Span};
 use super::machine::Machine;
 use super::record::{self, Place};
-use super::source::{self, SampleSource};
+use super::source::{self, SampleSource, Trigger};
 use super::threads::Threads;
+use crate::apic::timer::DueSample;
 use crate::base::addr::Tsc;
 use crate::base::cpu::{CPUS_MAX, Cpu, CpuId};
 use crate::base::lock::{Lock, rank};
-use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, compiler_fence};
+use core::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering, compiler_fence};
 use ipc::abi::Error;
 use ipc::abi::profile::{EventSpec, ProfilerStatus, SampleCounters, Source, SourceRequest};
 use sample_ring::Writer;
@@ -27,13 +29,17 @@ pub const STACKS: usize = 8;
 pub struct CpuState {
     ring: Writer<'static>,
     stacks: [Span; STACKS],
-    /// Set before this CPU's source starts and cleared after it stopped, by this CPU. It tells an interrupt on this CPU
-    /// whether a sample is meant.
-    pub(super) armed: AtomicBool,
+    /// What takes this CPU's samples, or [`DISARMED`]. Set before this CPU's source starts and cleared after it stopped, by this
+    /// CPU. So only one of its tick and its NMI writes to the ring, whatever is still on its way from the run before.
+    pub(super) armed: AtomicU8,
+    expected: Expected,
     counters: Counters,
     /// Records written when `profd` was last woken.
     announced: AtomicU64,
 }
+
+/// No [`Trigger`].
+pub(super) const DISARMED: u8 = 0;
 
 impl CpuState {
     /// The state of a CPU with this ring and these stacks; places in `stacks` that it does not use are [`Span::EMPTY`].
@@ -42,10 +48,21 @@ impl CpuState {
         Self {
             ring,
             stacks,
-            armed: AtomicBool::new(false),
+            armed: AtomicU8::new(DISARMED),
+            expected: Expected::default(),
             counters: Counters::default(),
             announced: AtomicU64::new(0),
         }
+    }
+
+    fn is_armed(&self, trigger: Trigger) -> bool {
+        self.armed.load(Ordering::Relaxed) == trigger as u8
+    }
+
+    /// Has this CPU's own source cause an NMI. If one is announced already, by a run that ended before it came, that is this one.
+    fn ask_own(&self, source: &dyn SampleSource, cpu: CpuId) {
+        let _ = self.expected.announce(Purpose::Sample);
+        self.counters.asked(source.next(cpu));
     }
 }
 
@@ -65,6 +82,8 @@ pub enum Wake {
 pub struct Driver {
     cpus: &'static [CpuState],
     sources: &'static [&'static dyn SampleSource],
+    /// Bit per source that works.
+    offered: AtomicU64,
     map: KernelMap,
     arming: Arming,
     /// Index of the source of the run, or the last one; beyond the sources before the first. Written before a run begins.
@@ -73,26 +92,45 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// A driver for the CPUs that run, numbered as in the slice, with these sources, best first.
+    /// A driver for the CPUs that run, numbered as in the slice, with these sources, best first. Those that sample in the tick are
+    /// offered at once.
     ///
     /// # Errors
-    /// `LimitReached` if there are more CPUs than a mask holds.
+    /// `LimitReached` if there are more CPUs or sources than a mask holds.
     pub fn new(
         cpus: &'static [CpuState],
         sources: &'static [&'static dyn SampleSource],
         map: KernelMap,
     ) -> Result<Self, Error> {
-        if cpus.len() > CPUS_MAX {
+        if cpus.len() > CPUS_MAX || sources.len() > u64::BITS as usize {
             return Err(Error::LimitReached);
         }
+        let in_tick = |(_, source): &(usize, &&dyn SampleSource)| source.trigger() == Trigger::Tick;
+        let ticks = sources.iter().enumerate().filter(in_tick);
         Ok(Self {
             cpus,
             sources,
+            offered: AtomicU64::new(ticks.map(|(index, _)| 1 << index).sum()),
             map,
             arming: Arming::new(),
             source: AtomicUsize::new(usize::MAX),
             control: Lock::new(()),
         })
+    }
+
+    /// Offers a source from now on, by what it is and what takes its samples: it has shown that it works on every CPU.
+    pub fn offer(&self, id: Source, trigger: Trigger) {
+        for (index, source) in self.sources.iter().enumerate() {
+            if (source.id(), source.trigger()) == (id, trigger) {
+                self.offered.fetch_or(1 << index, Ordering::Release);
+            }
+        }
+    }
+
+    /// The NMI that a CPU is about to get; `None` if there is no such CPU.
+    #[must_use]
+    pub fn expected(&self, cpu: CpuId) -> Option<&Expected> {
+        self.cpus.get(cpu.index()).map(|cpu| &cpu.expected)
     }
 
     /// Begins a profile: each CPU arms its source in its next tick. Says which source it is.
@@ -106,7 +144,8 @@ impl Driver {
         request: SourceRequest,
         specs: &[EventSpec],
     ) -> Result<Source, Error> {
-        let index = source::select(self.sources, request)?;
+        let offered = self.offered.load(Ordering::Acquire);
+        let index = source::select(self.sources, offered, request)?;
         let source = self.sources[index];
         source::check(specs, source.frequency())?;
         let _control = self.control.lock(cpu);
@@ -180,29 +219,84 @@ impl Driver {
             Duty::Rest => Wake::No,
             Duty::Arm => {
                 state.announced.store(state.ring.head(), Ordering::Relaxed);
-                state.armed.store(true, Ordering::Relaxed);
+                state.counters.run_begins();
+                state.armed.store(source.trigger() as u8, Ordering::Relaxed);
                 // An interrupt of the source on this CPU finds `armed` set.
                 compiler_fence(Ordering::SeqCst);
+                if source.trigger() == Trigger::Own {
+                    let _ = state.expected.announce(Purpose::Sample);
+                }
                 source.arm(cpu);
                 phase_changed(self.arming.armed(cpu, machine.tsc()))
             }
             Duty::Sample => {
-                if source.in_tick() {
-                    state.counters.missed(missed);
-                    self.sample(state, cpu, at, machine, threads);
+                match source.trigger() {
+                    Trigger::Tick => {
+                        state.counters.missed(missed);
+                        self.sample(state, cpu, at, machine, threads);
+                    }
+                    Trigger::Own if source.is_lost(cpu) => state.ask_own(source, cpu),
+                    Trigger::Own | Trigger::Neighbour => {}
                 }
                 ring_filled(state)
             }
             Duty::Disarm => {
-                if state.armed.load(Ordering::Relaxed) {
+                if state.armed.load(Ordering::Relaxed) != DISARMED {
                     source.disarm(cpu);
                     // An interrupt of the source that was on its way finds `armed` still set.
                     compiler_fence(Ordering::SeqCst);
-                    state.armed.store(false, Ordering::Relaxed);
+                    state.armed.store(DISARMED, Ordering::Relaxed);
                 }
                 phase_changed(self.arming.disarmed(cpu))
             }
         }
+    }
+
+    /// A sample of this CPU's neighbour is due, by this CPU's timer. The CPU to send an NMI to; `None` if there is nothing to ask for,
+    /// or the neighbour has not handled the last one yet.
+    #[must_use]
+    pub fn on_due(&self, cpu: CpuId, due: DueSample) -> Option<CpuId> {
+        let state = self.cpus.get(cpu.index())?;
+        if !state.is_armed(Trigger::Neighbour) {
+            return None;
+        }
+        state.counters.asked(due);
+        let next = cpu.index() + 1;
+        let next = if next == self.cpus.len() { 0 } else { next };
+        if self.cpus[next].expected.announce(Purpose::Sample) {
+            Some(CpuId(next as u8))
+        } else {
+            state.counters.missed(1);
+            None
+        }
+    }
+
+    /// An NMI on this CPU, with what it interrupted. False if nothing here asked for it.
+    pub fn on_nmi<M: Machine, T: Threads>(
+        &self,
+        cpu: CpuId,
+        at: &Interrupted,
+        machine: &M,
+        threads: &T,
+    ) -> bool {
+        let Some(state) = self.cpus.get(cpu.index()) else {
+            return false;
+        };
+        match state.expected.claim() {
+            None => return false,
+            Some(Purpose::Proof) => {}
+            Some(Purpose::Sample) if state.is_armed(Trigger::Neighbour) => {
+                self.sample(state, cpu, at, machine, threads);
+            }
+            Some(Purpose::Sample) if state.is_armed(Trigger::Own) => {
+                self.sample(state, cpu, at, machine, threads);
+                if let Some(source) = self.source() {
+                    state.ask_own(source, cpu);
+                }
+            }
+            Some(Purpose::Sample) => state.counters.late(),
+        }
+        true
     }
 
     fn sample<M: Machine, T: Threads>(
@@ -257,7 +351,7 @@ fn ring_filled(state: &CpuState) -> Wake {
     Wake::Ring
 }
 
-const fn add(sum: &mut SampleCounters, more: SampleCounters) {
+fn add(sum: &mut SampleCounters, more: SampleCounters) {
     let SampleCounters {
         taken,
         missed,
@@ -268,6 +362,9 @@ const fn add(sum: &mut SampleCounters, more: SampleCounters) {
         late,
         throttled,
         cost,
+        asked,
+        delay,
+        delay_max,
     } = more;
     sum.taken += taken;
     sum.missed += missed;
@@ -278,4 +375,7 @@ const fn add(sum: &mut SampleCounters, more: SampleCounters) {
     sum.late += late;
     sum.throttled += throttled;
     sum.cost += cost;
+    sum.asked += asked;
+    sum.delay += delay;
+    sum.delay_max = sum.delay_max.max(delay_max);
 }

@@ -15,6 +15,10 @@ pub struct Interrupted {
     pub rbp: u64,
     /// RFLAGS as the hardware pushed them.
     pub rflags: u64,
+    /// RCX at the interruption: where a program that enters by SYSCALL goes on, while the stub has not saved it.
+    pub rcx: u64,
+    /// Where the stub of SYSCALL puts the program's RSP while it changes stacks.
+    pub scratch: u64,
     /// The pushed code segment was a user segment.
     pub user: bool,
     /// The CPU was in its idle loop, with no current thread.

@@ -36,6 +36,13 @@ pub struct KernelMap {
     /// The entry and exit stubs, by their linker symbols. While RIP or a return address is in one of these, RBP may be the
     /// program's, and the program's registers are where the stub saves them to or restores them from.
     pub stubs: &'static [Span],
+    /// Of the stubs, the first instructions of SYSCALL's: up to the one after which the thread's registers are saved and RBP is the
+    /// kernel's.
+    pub syscall: Span,
+    /// Of those, the first one that runs with RSP no longer the program's.
+    pub syscall_switched: u64,
+    /// Of the stubs, those of exceptions and interrupts, up to the same point. The hardware has saved RIP and RSP there already.
+    pub interrupts: Span,
 }
 
 impl KernelMap {

@@ -4,7 +4,7 @@
 //! [`Machine`] and [`Threads`] what the machine looks like. docs/profiler.md tells the whole story.
 //!
 //! # Rules of the sampling path
-//! Everything that [`Driver::on_tick`] reaches may run in an NMI, between any two instructions of the kernel. So there is:
+//! Everything that [`Driver::on_tick`] and [`Driver::on_nmi`] reach may run in an NMI, between any two instructions of the kernel. So there is:
 //! - no lock, no allocation, no formatting, no symbol lookup, no panic;
 //! - no fault: an address from a program is never dereferenced, only translated through page tables that are themselves
 //!   checked to be in RAM;
@@ -16,6 +16,7 @@ mod arming;
 mod chain;
 mod counters;
 mod driver;
+mod expected;
 mod interrupted;
 mod layout;
 mod machine;
@@ -27,10 +28,11 @@ mod translate;
 mod walk;
 
 pub use driver::{CpuState, Driver, STACKS, Wake};
+pub use expected::{Expected, Purpose};
 pub use interrupted::Interrupted;
 pub use layout::{KernelMap, Span};
 pub use machine::Machine;
-pub use source::{SampleSource, Tick};
+pub use source::{SampleSource, Tick, Trigger};
 pub(crate) use stack::UserStack;
 pub use threads::{ThreadView, Threads};
 pub(crate) use walk::{End, follow};

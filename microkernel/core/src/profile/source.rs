@@ -1,11 +1,23 @@
 //! Where samples come from: what the driver asks of a source, and which one a request gets.
 //!
-//! The kernel gives the driver its sources, best first. The tick is the only one there is; a performance counter or a
-//! timer's NMI stands beside it by implementing [`SampleSource`].
+//! The kernel gives the driver its sources, best first, and offers those that have shown that they work on every CPU.
 
+use crate::apic::timer::DueSample;
 use crate::base::cpu::CpuId;
 use ipc::abi::Error;
 use ipc::abi::profile::{DOMAINS_ALL, EVENT_CYCLES, EventSpec, Source, SourceRequest};
+
+/// What takes the samples of a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Trigger {
+    /// The driver's tick.
+    Tick = 1,
+    /// An NMI that another CPU sends, when its timer says so.
+    Neighbour = 2,
+    /// An NMI that the source itself causes on its CPU, after [`SampleSource::arm`] and each [`SampleSource::next`].
+    Own = 3,
+}
 
 /// A source of samples. Each CPU arms and disarms its own, in its tick, with interrupts off.
 pub trait SampleSource: Sync {
@@ -13,12 +25,21 @@ pub trait SampleSource: Sync {
     fn id(&self) -> Source;
     /// Nominal samples per second on each CPU.
     fn frequency(&self) -> u64;
-    /// Whether the driver's tick takes the samples; else the source's own interrupt does.
-    fn in_tick(&self) -> bool;
+    /// What takes its samples.
+    fn trigger(&self) -> Trigger;
     /// Starts it on this CPU.
     fn arm(&self, cpu: CpuId);
-    /// Stops it on this CPU: it takes no sample after this returns.
+    /// Stops it on this CPU. An NMI that is on its way still comes.
     fn disarm(&self, cpu: CpuId);
+    /// Asks for the next NMI, and says how late the last one was: part of the sampling path. Only of a source that is its own
+    /// [`Trigger`].
+    fn next(&self, _: CpuId) -> DueSample {
+        DueSample::default()
+    }
+    /// Whether the NMI that it asked for is so late that it will not come; only of a source that is its own [`Trigger`].
+    fn is_lost(&self, _: CpuId) -> bool {
+        false
+    }
 }
 
 /// The per-CPU timer tick, which runs anyway. It cannot see inside the kernel, whose code runs with interrupts off.
@@ -35,22 +56,23 @@ impl SampleSource for Tick {
     fn frequency(&self) -> u64 {
         self.frequency
     }
-    fn in_tick(&self) -> bool {
-        true
+    fn trigger(&self) -> Trigger {
+        Trigger::Tick
     }
     fn arm(&self, _: CpuId) {}
     fn disarm(&self, _: CpuId) {}
 }
 
-/// The first of the sources that fits the request, by index.
+/// The first of the sources that is offered, a bit each, and that fits the request; by index.
 ///
 /// # Errors
 /// `Unsupported` if there is none.
 pub(super) fn select(
     sources: &[&dyn SampleSource],
+    offered: u64,
     request: SourceRequest,
 ) -> Result<usize, Error> {
-    let fits = |source: &&dyn SampleSource| match request {
+    let fits = |source: &dyn SampleSource| match request {
         SourceRequest::Best => true,
         SourceRequest::Pmu => matches!(
             source.id(),
@@ -59,7 +81,12 @@ pub(super) fn select(
         SourceRequest::Timer => source.id() == Source::TimerNmi,
         SourceRequest::Tick => source.id() == Source::Tick,
     };
-    sources.iter().position(fits).ok_or(Error::Unsupported)
+    let mut sources = sources.iter().enumerate();
+    sources
+        .find_map(|(index, source)| {
+            (offered >> index & 1 == 1 && fits(*source)).then_some(index)
+        })
+        .ok_or(Error::Unsupported)
 }
 
 /// Checks the events to sample against what a source with this frequency can do.
@@ -97,15 +124,36 @@ mod tests {
     };
 
     #[test]
-    fn the_tick_is_the_best_there_is_and_no_other_request_gets_it() {
-        let tick = Tick { frequency: 100 };
-        let sources: [&dyn SampleSource; 1] = [&tick];
-        assert_eq!(select(&sources, SourceRequest::Best), Ok(0));
-        assert_eq!(select(&sources, SourceRequest::Tick), Ok(0));
-        for other in [SourceRequest::Pmu, SourceRequest::Timer] {
-            assert_eq!(select(&sources, other), Err(Error::Unsupported));
+    fn the_first_that_is_offered_and_fits_is_taken() {
+        struct Nmi;
+        impl SampleSource for Nmi {
+            fn id(&self) -> Source {
+                Source::TimerNmi
+            }
+            fn frequency(&self) -> u64 {
+                1000
+            }
+            fn trigger(&self) -> Trigger {
+                Trigger::Neighbour
+            }
+            fn arm(&self, _: CpuId) {}
+            fn disarm(&self, _: CpuId) {}
         }
-        assert_eq!(select(&[], SourceRequest::Best), Err(Error::Unsupported));
+        let tick = Tick { frequency: 100 };
+        let sources: [&dyn SampleSource; 2] = [&Nmi, &tick];
+        let none = Err(Error::Unsupported);
+        for (offered, request, expected) in [
+            (0b11, SourceRequest::Best, Ok(0)),
+            (0b11, SourceRequest::Timer, Ok(0)),
+            (0b11, SourceRequest::Tick, Ok(1)),
+            (0b11, SourceRequest::Pmu, none),
+            (0b10, SourceRequest::Best, Ok(1)),
+            (0b10, SourceRequest::Timer, none),
+            (0b00, SourceRequest::Best, none),
+        ] {
+            assert_eq!(select(&sources, offered, request), expected, "{offered:b} {request:?}");
+        }
+        assert_eq!(select(&[], u64::MAX, SourceRequest::Best), none);
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! The kernel's threads as the sampling path sees them. Its rules hold here: atomic loads, no lock, no panic.
 
+use crate::apic::timer::DueSample;
 use crate::hardware::Hardware;
 use crate::kernel::{CpuState, Kernel};
 use crate::object::thread::{Status, ThreadId};
 use crate::profile::{Interrupted, Machine, ThreadView, Threads, Wake};
+use crate::sched::load::add;
 use core::sync::atomic::Ordering::Relaxed;
 
 /// Threads, looked at from a CPU.
@@ -50,6 +52,16 @@ impl<H: Hardware> Threads for View<'_, H> {
     }
 }
 
+impl<H: Hardware> Kernel<H> {
+    /// A sample of this CPU's neighbour is due, in the timer interrupt of this one.
+    pub fn sample_due(&self, cpu: &CpuState, due: DueSample) {
+        self.entered(cpu);
+        if let Some(neighbour) = self.profiler.on_due(cpu.token.id(), due) {
+            self.hw.nmi(neighbour);
+        }
+    }
+}
+
 impl<H: Hardware + Machine> Kernel<H> {
     /// This CPU's part in a profile, in its tick, before anything else changes what the tick interrupted.
     pub(crate) fn sample(&self, cpu: &CpuState, interrupted: &Interrupted, missed: u64) -> Wake {
@@ -60,6 +72,14 @@ impl<H: Hardware + Machine> Kernel<H> {
             self.hw,
             &View { kernel: self, cpu },
         )
+    }
+
+    /// An NMI on this CPU, wherever that was. False if nothing in the kernel asked for it. Obeys the rules of the sampling path.
+    pub fn nmi(&self, cpu: &CpuState, interrupted: &Interrupted) -> bool {
+        add(&cpu.load.nmis, 1);
+        let threads = View { kernel: self, cpu };
+        self.profiler
+            .on_nmi(cpu.token.id(), interrupted, self.hw, &threads)
     }
 
     /// Tells `profd` what the sampling path found, from outside it.

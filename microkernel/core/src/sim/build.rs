@@ -100,6 +100,9 @@ fn kernel(machine: &'static Machine, cpus: usize) -> Kernel<Machine> {
     let map = KernelMap {
         text: Span::EMPTY,
         stubs: &[],
+        syscall: Span::EMPTY,
+        syscall_switched: 0,
+        interrupts: Span::EMPTY,
     };
     let work = vec![None; 2 * PROCESSES + THREADS + ENDPOINTS + NOTIFICATIONS + OBJECTS];
     Kernel::new(Parts {

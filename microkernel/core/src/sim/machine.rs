@@ -29,6 +29,8 @@ pub const CONTROLLER: Range = Range {
 const CPUS: usize = 8;
 /// Interrupt lines of the machine.
 pub const LINES: u32 = 24;
+/// The one of them that is the kernel's.
+pub const KEPT: u32 = 2;
 /// A line's bit in a word; none if it has too high a number.
 fn line_bit(line: u32) -> u64 {
     1_u64.checked_shl(line).unwrap_or(0)
@@ -98,6 +100,8 @@ pub struct Machine {
     look: AtomicU64,
     /// CPUs that were kicked and have not entered since.
     kicked: AtomicU64,
+    /// CPUs that were sent an NMI and have not taken it.
+    nmis: AtomicU64,
     unmasked: AtomicU64,
     cores: Vec<Core>,
     /// Cores that are there.
@@ -115,6 +119,7 @@ impl Machine {
             now: AtomicU64::new(1000),
             look: AtomicU64::new(0),
             kicked: AtomicU64::new(0),
+            nmis: AtomicU64::new(0),
             unmasked: AtomicU64::new(0),
             cores: (0..CPUS).map(|_| Core::default()).collect(),
             cpus: AtomicU32::new(0),
@@ -280,6 +285,9 @@ impl Hardware for Machine {
         );
         self.kicked.fetch_or(cpu.bit(), SeqCst);
     }
+    fn nmi(&self, cpu: CpuId) {
+        self.nmis.fetch_or(cpu.bit(), SeqCst);
+    }
     fn set_timer(&self, deadline: Nanos) {
         self.core().timer.store(deadline.0, SeqCst);
     }
@@ -327,6 +335,9 @@ impl Hardware for Machine {
     }
     fn lines(&self) -> u32 {
         LINES
+    }
+    fn keeps(&self, line: u32) -> bool {
+        line == KEPT
     }
     fn port_read(&self, port: u16, bytes: u8) -> u32 {
         let last = self.last_port.load(SeqCst);

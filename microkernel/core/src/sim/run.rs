@@ -105,6 +105,8 @@ impl Sim {
             rsp: 0,
             rbp: 0,
             rflags: 0x202,
+            rcx: 0,
+            scratch: 0,
             user: !idle,
             idle,
         }

@@ -65,6 +65,8 @@ fn play(sim: &Sim, index: usize, seed: u64, over: &AtomicBool, until: Instant) -
                 rsp: 0,
                 rbp: 0,
                 rflags: 0x202,
+                rcx: 0,
+                scratch: 0,
                 user: !idle,
                 idle,
             };

@@ -24,6 +24,9 @@ const MAP: KernelMap = KernelMap {
         start: STUB,
         end: STUB + 0x40,
     }],
+    syscall: Span::EMPTY,
+    syscall_switched: 0,
+    interrupts: Span::EMPTY,
 };
 /// RFLAGS with interrupts on, and off.
 const ON: u64 = 0x202;
@@ -54,6 +57,8 @@ fn user_at(rip: u64, rsp: u64, rbp: u64) -> Interrupted {
         rsp,
         rbp,
         rflags: ON,
+        rcx: 0,
+        scratch: 0,
         user: true,
         idle: false,
     }
@@ -62,6 +67,8 @@ fn user_at(rip: u64, rsp: u64, rbp: u64) -> Interrupted {
 fn kernel_at(rip: u64, rsp: u64, rbp: u64) -> Interrupted {
     Interrupted {
         rflags: OFF,
+        rcx: 0,
+        scratch: 0,
         user: false,
         ..user_at(rip, rsp, rbp)
     }
@@ -126,6 +133,8 @@ fn an_idle_cpu_has_kernel_frames_and_no_owner() {
     fake.kernel_frames(&[STACK.start + 0x80], &[TEXT + 9], 0);
     let at = Interrupted {
         rflags: ON,
+        rcx: 0,
+        scratch: 0,
         idle: true,
         ..kernel_at(TEXT + 5, STACK.start + 0x80, STACK.start + 0x80)
     };
@@ -311,7 +320,7 @@ proptest! {
         }
         let mut threads = FakeThreads::new(&fake, all);
         threads.wakes = wakes;
-        let at = Interrupted { rip, rsp, rbp, rflags: ON, user: strayed || rip < USER_END, idle };
+        let at = Interrupted { rip, rsp, rbp, rflags: ON, rcx: 0, scratch: 0, user: strayed || rip < USER_END, idle };
         let (sample, _) = take(&fake, &at, &threads);
         prop_assert_eq!(sample.parts().next().unwrap().frames[0], rip);
         prop_assert!(fake.count() < 1000);

@@ -2,8 +2,8 @@
 
 use super::fake::{Fake, FakeThread, FakeThreads, STACK};
 use crate::base::cpu::{Cpu, CpuId};
-use crate::profile::driver::{CpuState, Driver, STACKS, Wake};
-use crate::profile::source::{SampleSource, Tick};
+use crate::profile::driver::{CpuState, DISARMED, Driver, STACKS, Wake};
+use crate::profile::source::{SampleSource, Tick, Trigger};
 use crate::profile::{Interrupted, KernelMap, Machine, Span};
 use ipc::abi::Error;
 use ipc::abi::profile::{DOMAINS_ALL, EventSpec, Phase, SLOT_WORDS, Source, SourceRequest};
@@ -17,6 +17,9 @@ const RING: Geometry = Geometry::new(16, 8, SLOT_WORDS).unwrap();
 const MAP: KernelMap = KernelMap {
     text: Span::EMPTY,
     stubs: &[],
+    syscall: Span::EMPTY,
+    syscall_switched: 0,
+    interrupts: Span::EMPTY,
 };
 const CYCLES: EventSpec = EventSpec {
     event: 0,
@@ -29,6 +32,8 @@ const USER: Interrupted = Interrupted {
     rsp: 0x7000,
     rbp: 0,
     rflags: 0x202,
+    rcx: 0,
+    scratch: 0,
     user: true,
     idle: false,
 };
@@ -44,7 +49,7 @@ impl Strict {
     fn switch(&self, cpu: CpuId) {
         let armed = self.cpus.get().unwrap()[cpu.index()].armed.load(Relaxed);
         assert!(
-            armed,
+            armed != DISARMED,
             "set before the source starts, cleared after it stops"
         );
         self.running.fetch_xor(cpu.bit(), Relaxed);
@@ -58,8 +63,8 @@ impl SampleSource for Strict {
     fn frequency(&self) -> u64 {
         997
     }
-    fn in_tick(&self) -> bool {
-        true
+    fn trigger(&self) -> Trigger {
+        Trigger::Tick
     }
     fn arm(&self, cpu: CpuId) {
         self.switch(cpu);

@@ -19,6 +19,9 @@ const STUB: Span = Span {
 const MAP: KernelMap = KernelMap {
     text: TEXT,
     stubs: &[STUB],
+    syscall: Span::EMPTY,
+    syscall_switched: 0,
+    interrupts: Span::EMPTY,
 };
 
 fn walk<S: Stack>(stack: &mut S, rsp: u64, rbp: u64, limit: usize) -> (Vec<u64>, End) {

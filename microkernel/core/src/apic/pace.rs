@@ -1,0 +1,66 @@
+//! When samples are due on a CPU: about every millisecond, at times that no program can be in step with.
+
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Nanoseconds from one sample to the next, on average.
+pub const PERIOD: u64 = 1_000_000;
+/// The shortest and the longest; what lies between is equally likely. An interval that is drawn anew each time lets the samples drift through
+/// any period that the work may have: after `n` of them their phase is spread over about `289 * sqrt(n)` microseconds.
+const SHORTEST: u64 = PERIOD / 2;
+const SPREAD: u64 = PERIOD + 1;
+
+/// A CPU's sequence of intervals. Only that CPU uses it.
+#[derive(Debug)]
+pub struct Pace(AtomicU64);
+
+impl Pace {
+    /// A sequence of its own for each seed.
+    #[must_use]
+    pub const fn new(seed: u64) -> Self {
+        // An odd factor keeps seeds apart; the generator must not start at 0.
+        Self(AtomicU64::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1))
+    }
+
+    /// The next interval, in nanoseconds.
+    pub fn interval(&self) -> u64 {
+        // xorshift64* (Vigna, "An experimental exploration of Marsaglia's xorshift generators, scrambled", ACM TOMS 42(4), 2016).
+        let mut state = self.0.load(Relaxed);
+        state ^= state >> 12;
+        state ^= state << 25;
+        state ^= state >> 27;
+        self.0.store(state, Relaxed);
+        let random = state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32;
+        SHORTEST + (random * SPREAD >> 32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_are_about_a_millisecond_and_lie_anywhere_between_their_bounds() {
+        for seed in 0..64 {
+            let pace = Pace::new(seed);
+            let intervals: Vec<u64> = (0..10_000).map(|_| pace.interval()).collect();
+            let mean = intervals.iter().sum::<u64>() / 10_000;
+            // Six standard errors of 289 us / sqrt(10,000).
+            assert!(mean.abs_diff(PERIOD) < 17_400, "{seed}: {mean}");
+            for tenth in 0..10 {
+                let low = SHORTEST + tenth * PERIOD / 10;
+                let within = intervals
+                    .iter()
+                    .filter(|&&at| (low..low + PERIOD / 10).contains(&at))
+                    .count();
+                assert!(within.abs_diff(1000) < 180, "{seed}: {within} in tenth {tenth}");
+            }
+        }
+    }
+
+    #[test]
+    fn cpus_do_not_sample_in_step() {
+        let (a, b) = (Pace::new(0), Pace::new(1));
+        let same = (0..1000).filter(|_| a.interval() == b.interval()).count();
+        assert!(same < 5, "{same}");
+    }
+}

@@ -1,0 +1,57 @@
+//! Which NMI was asked for. An NMI says nothing of where it comes from, so who is about to cause one says so first, in a word
+//! of the CPU that it goes to.
+//!
+//! # Why the claim is exact
+//! The word is set before the NMI is sent and taken by the handler, once. Nobody sends while it is set. So between two sends to a
+//! CPU its handler has run and taken the word: at most one NMI that was asked for is ever on its way, and two never become one in
+//! the CPU's single pending bit (Intel SDM volume 3, "Handling Multiple NMIs"). One that is sent while the handler still runs
+//! comes after its IRET. Hence as many NMIs are taken as were asked for, and one that finds the word clear is foreign.
+
+use core::sync::atomic::{AtomicU8, Ordering};
+
+/// What an NMI is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Purpose {
+    /// To show that it arrives.
+    Proof = 1,
+    /// To take a sample.
+    Sample = 2,
+}
+
+const NOTHING: u8 = 0;
+
+/// The NMI that a CPU is about to get.
+#[derive(Debug, Default)]
+pub struct Expected(AtomicU8);
+
+impl Expected {
+    /// Announces an NMI. False if one is on its way already: then none is to be sent.
+    #[must_use]
+    pub fn announce(&self, purpose: Purpose) -> bool {
+        // Acquire and release: the send comes after this on the sender's side, the handler's look after the send.
+        self.0
+            .compare_exchange(
+                NOTHING,
+                purpose as u8,
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            )
+            .is_ok()
+    }
+
+    /// Takes the announcement of the NMI that is being handled; `None` if there was none.
+    pub fn claim(&self) -> Option<Purpose> {
+        match self.0.swap(NOTHING, Ordering::AcqRel) {
+            NOTHING => None,
+            proof if proof == Purpose::Proof as u8 => Some(Purpose::Proof),
+            _ => Some(Purpose::Sample),
+        }
+    }
+
+    /// Whether an announced NMI has not been handled yet.
+    #[must_use]
+    pub fn is_pending(&self) -> bool {
+        self.0.load(Ordering::Acquire) != NOTHING
+    }
+}

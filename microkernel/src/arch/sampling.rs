@@ -1,0 +1,107 @@
+//! The sources of samples that come by NMI from a timer: docs/profiler.md, "Sources".
+
+use super::machine::machine;
+use super::percpu::PerCpu;
+use super::devices::Registers;
+use kcore::apic::hpet::{HpetBus, OneShot};
+use kcore::apic::pace::{PERIOD, Pace};
+use kcore::apic::timer::DueSample;
+use kcore::base::cpu::CpuId;
+use kcore::hardware::Hardware;
+use kcore::profile::{SampleSource, Trigger};
+use ipc::abi::profile::Source;
+
+/// With two CPUs or more: each CPU's timer, set for times of its own, sends the next CPU an NMI.
+#[derive(Debug)]
+pub struct Neighbours;
+
+impl SampleSource for Neighbours {
+    fn id(&self) -> Source {
+        Source::TimerNmi
+    }
+    fn frequency(&self) -> u64 {
+        1_000_000_000 / PERIOD
+    }
+    fn trigger(&self) -> Trigger {
+        Trigger::Neighbour
+    }
+    fn arm(&self, cpu: CpuId) {
+        if let Some(cpu) = PerCpu::of(cpu) {
+            cpu.timer.start_sampling(machine().now());
+            machine().arm(cpu);
+        }
+    }
+    fn disarm(&self, cpu: CpuId) {
+        if let Some(cpu) = PerCpu::of(cpu) {
+            cpu.timer.stop_sampling();
+        }
+    }
+}
+
+/// With one CPU: a timer of the HPET, which interrupts by a line that the I/O APIC turns into an NMI.
+#[derive(Debug)]
+pub struct Alone {
+    pace: Pace,
+}
+
+impl Alone {
+    /// Made at boot.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { pace: Pace::new(0) }
+    }
+}
+
+/// Nanoseconds after which a timer that has not interrupted has missed its time: it compares for equality, and was set when
+/// that had passed.
+const LOST: u64 = 5 * PERIOD;
+
+impl SampleSource for Alone {
+    fn id(&self) -> Source {
+        Source::TimerNmi
+    }
+    fn frequency(&self) -> u64 {
+        1_000_000_000 / PERIOD
+    }
+    fn trigger(&self) -> Trigger {
+        Trigger::Own
+    }
+    fn arm(&self, _: CpuId) {
+        if let Some(hpet) = &machine().hpet {
+            hpet.start(self.pace.interval());
+        }
+    }
+    fn disarm(&self, _: CpuId) {
+        if let Some(hpet) = &machine().hpet {
+            hpet.stop();
+        }
+    }
+    fn next(&self, _: CpuId) -> DueSample {
+        let Some(hpet) = &machine().hpet else {
+            return DueSample::default();
+        };
+        let late = hpet.passed().unwrap_or(0);
+        hpet.start(self.pace.interval());
+        DueSample {
+            late,
+            missed: late / PERIOD,
+        }
+    }
+    fn is_lost(&self, _: CpuId) -> bool {
+        let passed = machine().hpet.as_ref().and_then(OneShot::passed);
+        passed.is_some_and(|late| late > LOST)
+    }
+}
+
+/// The HPET's registers.
+#[derive(Clone, Copy, Debug)]
+pub struct Hpet(pub Registers);
+
+impl HpetBus for Hpet {
+    fn read(&self, offset: u64) -> u32 {
+        self.0.read(offset)
+    }
+    fn write(&self, offset: u64, value: u32) {
+        self.0.write(offset, value);
+    }
+}
