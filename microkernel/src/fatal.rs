@@ -1,8 +1,8 @@
 //! The end: a machine that Sonde cannot run on, exceptions in the kernel, and panics.
 
 use crate::arch::machine::try_machine;
-use crate::arch::percpu::PerCpu;
-use crate::arch::{cpu, direct, entry, image, power};
+use crate::arch::percpu::{OwnStack, PerCpu};
+use crate::arch::{cpu, entry, image, power};
 use crate::entry::traced;
 use crate::log::{last, show_tail};
 use core::fmt::Arguments;
@@ -13,6 +13,7 @@ use ipc::abi::trace::{TraceKind, TraceRecord};
 use ipc::bootfs::{Bootfs, INIT_SYMBOLS, KERNEL, KERNEL_SYMBOLS};
 use ipc::symtab::{Symbol, SymbolTable};
 use kcore::base::regs::{Reg, SavedRegs};
+use kcore::profile::KernelWords;
 use spin::Once;
 
 /// Who ends the machine: 0 nobody, else a CPU's number plus 1.
@@ -228,10 +229,10 @@ fn show_events() {
 /// Prints the frames that a chain of frame pointers leads to, as long as it stays on stacks, grows, and returns to code.
 fn backtrace(symbols: Option<SymbolTable<'_>>, mut rbp: u64) {
     for _ in 0..FRAMES {
-        let words = (
-            direct::stack_word(rbp),
-            direct::stack_word(rbp.wrapping_add(8)),
-        );
+        let Some(stack) = OwnStack::at(rbp) else {
+            return;
+        };
+        let words = (stack.word(rbp), stack.word(rbp.wrapping_add(8)));
         let (Some(next), Some(address)) = words else {
             return;
         };

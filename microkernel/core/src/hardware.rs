@@ -4,12 +4,33 @@
 use crate::base::addr::{Frame, Nanos, PhysAddr, Tsc};
 use crate::base::cpu::CpuId;
 use crate::boot::memory::Range;
+use core::sync::atomic::{AtomicU64, Ordering};
 use ipc::abi::PowerAction;
 use ipc::abi::exit::{CrashReport, ExitReason};
 use ipc::abi::inspect::{StackInfo, StackKind};
 
+/// A frame of RAM, for reading: every load is atomic, since anyone may be writing.
+pub trait Words: Copy {
+    /// The word at an index; of indices from 512 on, the last 9 bits count.
+    fn word(self, index: usize) -> u64;
+}
+
+impl Words for &[AtomicU64; 512] {
+    #[inline]
+    fn word(self, index: usize) -> u64 {
+        self[index % 512].load(Ordering::Relaxed)
+    }
+}
+
 /// Physical memory, through the direct map. Addresses given here were checked by the caller: they lie in RAM.
 pub trait PhysMemory: Sync {
+    /// A frame's words.
+    type Words<'a>: Words
+    where
+        Self: 'a;
+
+    /// The words of a frame of RAM that the direct map covers; `None` of any other. Constant time: the sampling path asks.
+    fn words(&self, frame: Frame) -> Option<Self::Words<'_>>;
     /// Reads a word; `at` is 8-byte aligned. The load is atomic.
     fn read(&self, at: PhysAddr) -> u64;
     /// Writes a word; `at` is 8-byte aligned. The store is atomic.
@@ -22,8 +43,10 @@ pub trait PhysMemory: Sync {
     fn read_bytes(&self, from: PhysAddr, to: &mut [u8]);
     /// Copies bytes into one frame.
     fn write_bytes(&self, to: PhysAddr, from: &[u8]);
-    /// Whether a frame is RAM that the direct map covers. Constant time: the sampling path asks.
-    fn is_ram(&self, frame: Frame) -> bool;
+    /// Whether a frame is RAM that the direct map covers.
+    fn is_ram(&self, frame: Frame) -> bool {
+        self.words(frame).is_some()
+    }
 }
 
 /// Everything else the kernel asks of the machine.

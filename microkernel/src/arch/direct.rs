@@ -70,13 +70,3 @@ pub fn module_bytes(module: Range) -> &'static [u8] {
     // SAFETY: the module was taken out of the RAM that is handed out and is mapped without write access, for ever.
     unsafe { core::slice::from_raw_parts(pointer(module.start), module.bytes() as usize) }
 }
-
-/// Reads a word of a kernel stack; `None` if there is no stack there.
-#[must_use]
-pub fn stack_word(at: u64) -> Option<u64> {
-    if !super::percpu::on_stack(at) {
-        return None;
-    }
-    // SAFETY: a CPU's stacks are mapped for ever; volatile, because the code that owns the word may be anywhere.
-    Some(unsafe { (at as *const u64).read_volatile() })
-}

@@ -2,7 +2,7 @@
 
 use super::apic::{Io, Local};
 use super::layout::PAGE;
-use super::percpu::{self, PerCpu};
+use super::percpu::{self, OwnStack, PerCpu};
 use super::sampling::Hpet;
 use super::{cpu, direct, power};
 use crate::fatal;
@@ -24,6 +24,7 @@ use kcore::boot::features::Features;
 use kcore::boot::memory::{Range, RangeSet};
 use kcore::boot::tsc::Scale;
 use kcore::hardware::{Hardware, PhysMemory};
+use kcore::mem::frame_set::FrameSet;
 use kcore::profile::Machine as SampledMachine;
 use spin::Once;
 use spin::mutex::TicketMutex;
@@ -58,7 +59,7 @@ pub struct Machine {
     /// All RAM.
     pub ram: RangeSet,
     /// RAM that the direct map covers: without the kernel's code and constants.
-    pub mapped: RangeSet,
+    pub mapped: FrameSet,
     /// The kernel's own root table.
     pub root: u64,
 }
@@ -174,15 +175,21 @@ impl Machine {
 impl Machine {
     /// A pointer to RAM. What the callers of [`PhysMemory`] promise is checked, since they are safe code.
     fn ram<T>(&self, at: PhysAddr, bytes: usize) -> *mut T {
-        assert!(
-            self.mapped.contains(Range::sized(at.0, bytes as u64)),
-            "{at:?} is not RAM"
-        );
+        assert!(self.mapped.holds(at, bytes), "{at:?} is not RAM");
         direct::pointer(at.0)
     }
 }
 
 impl PhysMemory for Machine {
+    type Words<'a> = &'static [AtomicU64; 512];
+
+    #[inline]
+    fn words(&self, frame: Frame) -> Option<&'static [AtomicU64; 512]> {
+        let words = direct::pointer::<[AtomicU64; 512]>(frame.start().0);
+        // SAFETY: a frame of RAM, which the direct map has for ever. Whoever writes to frames that are handed out does so atomically,
+        // or is a program, whose words each are written by the CPU as one; a frame that is Rust's own is none that tables lead to.
+        self.mapped.contains(frame).then(|| unsafe { &*words })
+    }
     fn read(&self, at: PhysAddr) -> u64 {
         let word = self.ram::<AtomicU64>(at, 8);
         assert!(word.is_aligned(), "{at:?} is not the address of a word");
@@ -214,9 +221,6 @@ impl PhysMemory for Machine {
         let to = self.ram::<u8>(to, from.len());
         // SAFETY: as for `read_bytes`; the caller owns the frame.
         unsafe { direct::copy(from.as_ptr(), to, from.len()) };
-    }
-    fn is_ram(&self, frame: Frame) -> bool {
-        self.mapped.contains(Range::sized(frame.start().0, PAGE))
     }
 }
 
@@ -341,10 +345,12 @@ impl Hardware for Machine {
 }
 
 impl SampledMachine for Machine {
+    type KernelWords<'a> = OwnStack;
+
     fn tsc(&self) -> Tsc {
         Tsc(cpu::ticks())
     }
-    fn kernel_word(&self, at: u64) -> Option<u64> {
-        direct::stack_word(at)
+    fn kernel_stack(&self, cpu: CpuId, rsp: u64) -> Option<OwnStack> {
+        OwnStack::of(cpu, rsp)
     }
 }

@@ -14,6 +14,7 @@ use kcore::apic::timer::TimerPlan;
 use kcore::base::cpu::{CPUS_MAX, CpuId};
 use kcore::base::regs::SavedRegs;
 use kcore::boot::memory::Range;
+use kcore::profile::{KernelWords, Span};
 use x86_64::VirtAddr;
 use x86_64::instructions::tables::load_tss;
 use x86_64::registers::model_specific::{GsBase, KernelGsBase};
@@ -113,25 +114,50 @@ const fn tss_descriptor(base: u64) -> Descriptor {
     Descriptor::SystemSegment(low, base >> 32)
 }
 
-/// Where the stacks of a CPU are, without the words at their tops.
-pub fn stacks(id: CpuId) -> impl Iterator<Item = Range> {
-    STACKS.iter().map(move |&(start, end)| Range {
-        start: area(id) + start * PAGE,
-        end: area(id) + end * PAGE - TOP,
-    })
+/// One of the stacks that there are.
+#[derive(Clone, Copy, Debug)]
+pub struct OwnStack {
+    start: u64,
+    end: u64,
 }
 
-/// Whether an aligned word at this address is on one of the stacks that there are.
-#[must_use]
-pub fn on_stack(at: u64) -> bool {
-    let Ok(cpu) = u8::try_from(at.wrapping_sub(CPU_AREAS) / AREA_SIZE) else {
-        return false;
-    };
-    let id = CpuId(cpu);
-    let created = id.index() < CPUS_MAX && CREATED.load(Ordering::Acquire) & id.bit() != 0;
-    created
-        && at.is_multiple_of(8)
-        && stacks(id).any(|stack| (stack.start..stack.end).contains(&at))
+impl OwnStack {
+    /// The stack of this CPU that an address points into, or to the end of. `None` if there is none.
+    #[must_use]
+    pub fn of(id: CpuId, rsp: u64) -> Option<Self> {
+        let created = id.index() < CPUS_MAX && CREATED.load(Ordering::Acquire) & id.bit() != 0;
+        let pages = rsp.wrapping_sub(area(id)) / PAGE;
+        let &(start, end) = STACKS
+            .iter()
+            .find(|&&(start, end)| created && (start..end).contains(&pages))?;
+        let stack = Self {
+            start: area(id) + start * PAGE,
+            end: area(id) + end * PAGE - TOP,
+        };
+        (rsp <= stack.end).then_some(stack)
+    }
+
+    /// The stack of any CPU that an address points into.
+    #[must_use]
+    pub fn at(rsp: u64) -> Option<Self> {
+        let cpu = u8::try_from(rsp.wrapping_sub(CPU_AREAS) / AREA_SIZE).ok()?;
+        Self::of(CpuId(cpu), rsp)
+    }
+}
+
+impl KernelWords for OwnStack {
+    fn span(self) -> Span {
+        Span {
+            start: self.start,
+            end: self.end,
+        }
+    }
+    fn word(self, at: u64) -> Option<u64> {
+        let there = self.start <= at && at < self.end && at.is_multiple_of(8);
+        // SAFETY: a word of a stack that there is, by `of`, whose start and end are multiples of 8; stacks are mapped for ever. Volatile,
+        // because the code that owns the word may be anywhere.
+        there.then(|| unsafe { (at as *const u64).read_volatile() })
+    }
 }
 
 /// How deep a stack was ever used: down to the lowest word that is not as it was made.

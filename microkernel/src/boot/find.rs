@@ -23,6 +23,7 @@ use kcore::boot::acpi::fadt::{self, Fadt};
 use kcore::boot::acpi::madt::{self, IO_APICS_MAX, Madt};
 use kcore::boot::acpi::{self, Tables};
 use kcore::boot::tsc::Scale;
+use kcore::mem::frame_set::FrameSet;
 use spin::mutex::TicketMutex;
 
 /// Bytes of registers of each kind of device.
@@ -76,6 +77,9 @@ pub fn machine(boot: &mut Boot) -> Result<&'static Machine, OutOfMemory> {
         .map_or(0, |end| end.min(INTERRUPTS));
     let hpet = clocks.iter().flatten().find_map(|clock| clock.as_hpet());
     let hpet = hpet.and_then(|(registers, hz)| OneShot::find(Hpet(registers), hz, lines));
+    let highest = boot.mapped.ranges().last().map_or(0, |range| range.end);
+    let words = boot.memory.slice(FrameSet::words(highest), |_| 0)?;
+    let mapped = FrameSet::new(words, &boot.mapped);
     let machine = machine::set_machine(Machine {
         features: boot.features,
         local,
@@ -87,7 +91,7 @@ pub fn machine(boot: &mut Boot) -> Result<&'static Machine, OutOfMemory> {
         scale: Scale::new(Tsc(cpu::tsc()), rates.tsc_hz),
         timer_mode: rates.timer,
         ram: boot.info.ram.clone(),
-        mapped: boot.mapped.clone(),
+        mapped,
         root: boot.mapper.root(),
     });
     machine.enable_local();

@@ -6,7 +6,7 @@ use super::archive::Module;
 use crate::arch::image::{image, kernel_map, physical, stubs};
 use crate::arch::machine::Machine;
 use crate::arch::memory::{BootMemory, OutOfMemory};
-use crate::arch::percpu::{AREA_BYTES, stacks};
+use crate::arch::percpu::AREA_BYTES;
 use crate::arch::sampling::{Alone, Neighbours};
 use crate::arch::start::Boot;
 use crate::log;
@@ -27,9 +27,10 @@ use kcore::hardware::PhysMemory;
 use kcore::interrupts::{Line, Lines};
 use kcore::kernel::{CpuState, Facts, Parts};
 use kcore::log::Log;
+use kcore::mem::frame_set::FrameSet;
 use kcore::mem::frames::Frames;
 use kcore::object::{Badge, Endpoint, Memory, Notification, Pools, Process, Thread};
-use kcore::profile::{self, Driver, STACKS, SampleSource, Span, Tick};
+use kcore::profile::{self, Driver, SampleSource, Span, Tick};
 use kcore::timers::{TimerQueue, TimerSlot};
 use kcore::trace;
 use kcore::work::{Item, WorkQueue};
@@ -87,6 +88,7 @@ fn kernel_bytes(boot: &Boot, ram: u64, cpus: usize) -> u64 {
         + size_of::<Span>()
         + INTERRUPTS as usize * (size_of::<Option<Line>>() + size_of::<AtomicU64>())
         + frames * size_of::<u32>()
+        + FrameSet::words(ram.max(highest(boot))) * size_of::<u64>()
         + Frames::bits_needed(frames as u32) * size_of::<u64>();
     let per_cpu = AREA_BYTES + Geometry::KERNEL.bytes() as u64;
     let first_page = PAGE_SIZE;
@@ -237,11 +239,7 @@ fn driver(memory: &mut BootMemory, cpus: u8) -> Result<(Frame, Driver), OutOfMem
         let words = crate::arch::memory::ring_words(first, index, Geometry::KERNEL);
         let ring =
             Writer::format(words, Geometry::KERNEL).expect("a ring has its geometry's words");
-        let mut spans = [Span::EMPTY; STACKS];
-        for (place, range) in spans.iter_mut().zip(stacks(CpuId(index as u8))) {
-            *place = span(range);
-        }
-        profile::CpuState::new(ring, spans)
+        profile::CpuState::new(ring)
     })?;
     let map = kernel_map(memory.slice(1, |_| span(stubs()))?);
     let driver =

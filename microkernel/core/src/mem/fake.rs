@@ -41,6 +41,12 @@ impl FakeMemory {
 }
 
 impl PhysMemory for FakeMemory {
+    type Words<'a> = &'a [AtomicU64; 512];
+
+    fn words(&self, frame: Frame) -> Option<&[AtomicU64; 512]> {
+        let index = frame.0.checked_sub(self.first)? as usize;
+        self.words.get(index * 512..)?.first_chunk()
+    }
     fn read(&self, at: PhysAddr) -> u64 {
         self.word(at).load(Ordering::Acquire)
     }
@@ -70,9 +76,6 @@ impl PhysMemory for FakeMemory {
                 self.read(word) & !(0xff << shift) | u64::from(byte) << shift,
             );
         }
-    }
-    fn is_ram(&self, frame: Frame) -> bool {
-        (self.first..self.first + (self.words.len() / 512) as u32).contains(&frame.0)
     }
 }
 

@@ -6,6 +6,7 @@ pub mod entry;
 #[cfg(test)]
 pub mod fake;
 pub mod frame_list;
+pub mod frame_set;
 pub mod frames;
 pub mod grace;
 pub mod page;

@@ -17,7 +17,7 @@ use super::entry::Entry;
 use super::page::{Access, Kind, Page};
 use super::supply::Supply;
 use crate::base::addr::{Frame, PhysAddr, UserAddr};
-use crate::hardware::PhysMemory;
+use crate::hardware::{PhysMemory, Words};
 use ipc::abi::Error;
 use ipc::abi::exit::{FAULT_FETCH, FAULT_PRESENT, FAULT_USER, FAULT_WRITE};
 use ipc::abi::layout::USER_END;
@@ -189,6 +189,7 @@ impl Tables {
     /// What a program finds at an address, as the hardware would see it: through user entries only, with the least access
     /// on the way, in pages of 4 KiB, 2 MiB or 1 GiB. Four loads at most, from RAM whatever the tables say; takes no lock and fits
     /// the sampling path.
+    #[inline]
     #[must_use]
     pub fn translate(self, memory: &impl PhysMemory, address: UserAddr) -> Option<Translation> {
         if address.0 >= HALF_END {
@@ -196,10 +197,8 @@ impl Tables {
         }
         let (mut table, mut writable, mut executable) = (self.root, true, true);
         for level in [4, 3, 2, 1] {
-            if !memory.is_ram(table) {
-                return None;
-            }
-            let entry = Entry(memory.read(slot(table, address.0, level)));
+            let index = address.0 / span(level) % ENTRIES;
+            let entry = Entry(memory.words(table)?.word(index as usize));
             if !entry.is_present() || !entry.is_user() {
                 return None;
             }

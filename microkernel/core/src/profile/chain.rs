@@ -3,12 +3,13 @@
 //! Part of the sampling path; its rules are in [`super`].
 
 use super::interrupted::Interrupted;
-use super::layout::{KernelMap, Span};
-use super::machine::Machine;
+use super::layout::KernelMap;
+use super::machine::{KernelWords, Machine};
 use super::stack::{KernelStack, UserStack};
 use super::threads::{ThreadView, Threads};
 use super::walk::{End, follow};
 use crate::base::regs::Reg;
+use crate::hardware::PhysMemory;
 use core::sync::atomic::{Ordering, fence};
 use ipc::abi::layout::USER_END;
 use ipc::abi::profile::{CLIENT_FRAMES, FIRST_FRAMES, Marker, flags};
@@ -102,7 +103,8 @@ impl Program {
         }
     }
     /// Puts RIP and its callers into the slot, at most `limit` of them.
-    fn frames<M: Machine>(
+    #[inline]
+    fn frames<M: PhysMemory>(
         self,
         stack: &mut UserStack<'_, M>,
         limit: usize,
@@ -122,36 +124,33 @@ impl Program {
     }
 }
 
-/// The interrupted thread's frames, kernel and then user; the first one is the interrupted RIP, exactly.
-pub(super) fn first_part<M: Machine>(
+/// The interrupted thread's frames, kernel and then user; the first one is the interrupted RIP, exactly. `kernel` is the stack that
+/// RSP points into, `program` the thread and its stacks.
+pub(super) fn first_part<M: PhysMemory, W: KernelWords>(
     slot: &mut Slot<'_>,
     findings: &mut Findings,
     at: &Interrupted,
-    thread: Option<&ThreadView<'_>>,
-    kernel: (&M, &KernelMap, &[Span]),
+    map: &KernelMap,
+    kernel: Option<&mut KernelStack<'_, W>>,
+    program: Option<(&ThreadView<'_>, &mut UserStack<'_, M>)>,
 ) {
-    let (machine, map, stacks) = kernel;
     let last = slot.used() + FIRST_FRAMES;
-    let program = if at.user {
-        Program {
-            rip: at.rip,
-            rsp: at.rsp,
-            rbp: at.rbp,
-        }
-    } else {
+    if !at.user {
         if !slot.push(at.rip) {
             findings.truncated = true;
         }
         // In a stub RBP is the program's, or about to be.
         if !map.in_stub(at.rip) {
-            findings.end(KERNEL, kernel_frames(slot, at, machine, map, stacks));
+            findings.end(KERNEL, kernel_frames(slot, at, kernel));
         }
-        match thread {
-            Some(thread) => Program::of(thread, at, map),
-            None => return,
+        if let Some((thread, stack)) = program {
+            let limit = last - slot.used();
+            let registers = Program::of(thread, at, map);
+            findings.end(PROGRAM, registers.frames(stack, limit, slot));
         }
-    };
-    let Some(thread) = thread.filter(|_| !at.user || at.rip < USER_END) else {
+        return;
+    }
+    let Some((_, stack)) = program.filter(|_| at.rip < USER_END) else {
         // User code and no thread, or a program that jumped out of its half and has not faulted yet: only the address is known.
         findings.end(PROGRAM, End::Cut);
         if !slot.push(at.rip) {
@@ -159,23 +158,24 @@ pub(super) fn first_part<M: Machine>(
         }
         return;
     };
-    let mut stack = UserStack::new(machine, thread.root);
-    let limit = last - slot.used();
-    findings.end(PROGRAM, program.frames(&mut stack, limit, slot));
+    let registers = Program {
+        rip: at.rip,
+        rsp: at.rsp,
+        rbp: at.rbp,
+    };
+    findings.end(PROGRAM, registers.frames(stack, FIRST_FRAMES, slot));
 }
 
-fn kernel_frames<M: Machine>(
+fn kernel_frames<W: KernelWords>(
     slot: &mut Slot<'_>,
     at: &Interrupted,
-    machine: &M,
-    map: &KernelMap,
-    stacks: &[Span],
+    stack: Option<&mut KernelStack<'_, W>>,
 ) -> End {
-    let Some(mut stack) = KernelStack::of(machine, map, stacks, at.rsp) else {
+    let Some(stack) = stack else {
         return End::Cut;
     };
     let mut full = false;
-    let end = follow(&mut stack, at.rsp, at.rbp, FIRST_FRAMES - 1, |address| {
+    let end = follow(stack, at.rsp, at.rbp, FIRST_FRAMES - 1, |address| {
         full |= !slot.push(address);
     });
     if full { End::Truncated } else { end }

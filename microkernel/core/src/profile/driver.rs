@@ -7,7 +7,7 @@ use super::arming::{Arming, Duty};
 use super::counters::Counters;
 use super::expected::{Expected, Purpose};
 use super::interrupted::Interrupted;
-use super::layout::{KernelMap, Span};
+use super::layout::KernelMap;
 use super::machine::Machine;
 use super::record::{self, Place};
 use super::source::{self, SampleSource, Trigger};
@@ -21,14 +21,10 @@ use ipc::abi::Error;
 use ipc::abi::profile::{EventSpec, ProfilerStatus, SampleCounters, Source, SourceRequest};
 use sample_ring::Writer;
 
-/// Stacks of one CPU: its kernel stack, and one for each IST entry.
-pub const STACKS: usize = 8;
-
 /// What the driver keeps for a CPU, made at boot and kept for the life of the system.
 #[derive(Debug)]
 pub struct CpuState {
     ring: Writer<'static>,
-    stacks: [Span; STACKS],
     /// What takes this CPU's samples, or [`DISARMED`]. Set before this CPU's source starts and cleared after it stopped, by this
     /// CPU. So only one of its tick and its NMI writes to the ring, whatever is still on its way from the run before.
     pub(super) armed: AtomicU8,
@@ -42,12 +38,11 @@ pub struct CpuState {
 pub(super) const DISARMED: u8 = 0;
 
 impl CpuState {
-    /// The state of a CPU with this ring and these stacks; places in `stacks` that it does not use are [`Span::EMPTY`].
+    /// The state of a CPU with this ring.
     #[must_use]
-    pub fn new(ring: Writer<'static>, stacks: [Span; STACKS]) -> Self {
+    pub fn new(ring: Writer<'static>) -> Self {
         Self {
             ring,
-            stacks,
             armed: AtomicU8::new(DISARMED),
             expected: Expected::default(),
             counters: Counters::default(),
@@ -313,7 +308,6 @@ impl Driver {
             cpu,
             machine,
             map: &self.map,
-            stacks: &state.stacks,
         };
         let findings = record::write(state.ring.begin(), &place, now, at, threads);
         let ticks = machine.tsc().0.saturating_sub(now.0);

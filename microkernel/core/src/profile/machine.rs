@@ -1,14 +1,27 @@
 //! What taking a sample asks of the machine: physical memory, this CPU's kernel stacks, and the time.
 
+use super::layout::Span;
 use crate::base::addr::Tsc;
+use crate::base::cpu::CpuId;
 use crate::hardware::PhysMemory;
+
+/// A stack that a CPU has in the kernel, for reading.
+pub trait KernelWords: Copy {
+    /// Where it is.
+    fn span(self) -> Span;
+    /// Reads a word by a volatile or atomic load; `None` unless the address is 8-byte aligned and the word lies in the stack.
+    fn word(self, at: u64) -> Option<u64>;
+}
 
 /// The machine, as the sampling path sees it. It is asked in an NMI: nothing here may lock, wait or fault.
 pub trait Machine: PhysMemory {
+    /// A stack.
+    type KernelWords<'a>: KernelWords
+    where
+        Self: 'a;
+
     /// The time-stamp counter.
     fn tsc(&self) -> Tsc;
-    /// Reads a word of a kernel stack of this CPU, by a volatile or atomic load. `at` is 8-byte aligned, and lies in one of
-    /// the spans that [`super::CpuState`] was made with; `None` if the implementation, which checks that again to be sound,
-    /// finds that it does not.
-    fn kernel_word(&self, at: u64) -> Option<u64>;
+    /// The kernel or IST stack of a CPU that an address points into, or to the end of: an empty stack.
+    fn kernel_stack(&self, cpu: CpuId, rsp: u64) -> Option<Self::KernelWords<'_>>;
 }

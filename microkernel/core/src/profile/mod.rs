@@ -27,11 +27,11 @@ mod threads;
 mod translate;
 mod walk;
 
-pub use driver::{CpuState, Driver, STACKS, Wake};
+pub use driver::{CpuState, Driver, Wake};
 pub use expected::{Expected, Purpose};
 pub use interrupted::Interrupted;
 pub use layout::{KernelMap, Span};
-pub use machine::Machine;
+pub use machine::{KernelWords, Machine};
 pub use source::{SampleSource, Tick, Trigger};
 pub(crate) use stack::UserStack;
 pub use threads::{ThreadView, Threads};

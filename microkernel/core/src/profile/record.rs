@@ -4,10 +4,10 @@
 
 use super::chain::{Findings, client_parts, first_part};
 use super::interrupted::Interrupted;
-use super::layout::{KernelMap, Span};
+use super::layout::KernelMap;
 use super::machine::Machine;
 use super::stack::{KernelStack, UserStack};
-use super::threads::{ThreadView, Threads};
+use super::threads::Threads;
 use super::walk::Stack;
 use crate::base::addr::Tsc;
 use crate::base::cpu::CpuId;
@@ -31,7 +31,6 @@ pub(super) struct Place<'a, M> {
     pub cpu: CpuId,
     pub machine: &'a M,
     pub map: &'a KernelMap,
-    pub stacks: &'a [Span],
 }
 
 /// Fills a slot with a record of what was interrupted at `now`, and publishes it.
@@ -54,10 +53,24 @@ pub(super) fn write<M: Machine, T: Threads>(
         at.rbp,
     ];
     let fits = fixed.map(|word| slot.push(word)) == [true; 5];
-    let stack = stack_words(&mut slot, place, at, thread.as_ref());
+    let mut program = thread.map(|thread| UserStack::new(place.machine, thread.root));
+    let mut kernel = if at.user {
+        None
+    } else {
+        let words = place.machine.kernel_stack(place.cpu, at.rsp);
+        words.map(|words| KernelStack {
+            words,
+            map: place.map,
+        })
+    };
+    let stack = match (&mut program, &mut kernel) {
+        (Some(program), _) if at.user => top(&mut slot, program, at.rsp),
+        (_, Some(kernel)) => top(&mut slot, kernel, at.rsp),
+        _ => 0,
+    };
     let tagged = slot.used();
-    let kernel = (place.machine, place.map, place.stacks);
-    first_part(&mut slot, &mut findings, at, thread.as_ref(), kernel);
+    let program = thread.as_ref().zip(program.as_mut());
+    first_part(&mut slot, &mut findings, at, place.map, kernel.as_mut(), program);
     if let Some(server) = current {
         client_parts(&mut slot, &mut findings, place.machine, threads, server);
     }
@@ -92,34 +105,26 @@ const fn context_flags(at: &Interrupted) -> u16 {
 
 /// Copies up to [`STACK_WORDS`] words from the interrupted RSP upwards, and says how many there were: with them and the
 /// unwind tables, `profd` finds the caller of a function whose frame is not there yet, or no more.
-fn stack_words<M: Machine>(
-    slot: &mut Slot<'_>,
-    place: &Place<'_, M>,
-    at: &Interrupted,
-    thread: Option<&ThreadView<'_>>,
-) -> u8 {
-    if at.user {
-        thread.map_or(0, |thread| {
-            copy(
-                slot,
-                &mut UserStack::new(place.machine, thread.root),
-                at.rsp,
-            )
-        })
-    } else {
-        KernelStack::of(place.machine, place.map, place.stacks, at.rsp)
-            .map_or(0, |mut stack| copy(slot, &mut stack, at.rsp))
-    }
-}
-
-fn copy<S: Stack>(slot: &mut Slot<'_>, stack: &mut S, rsp: u64) -> u8 {
+fn top<S: Stack>(slot: &mut Slot<'_>, stack: &mut S, rsp: u64) -> u8 {
     let mut copied = 0;
-    for index in 0..STACK_WORDS as u64 {
-        let word = rsp.checked_add(index * 8).and_then(|at| stack.word(at));
-        match word {
-            Some(word) if slot.push(word) => copied += 1,
-            _ => break,
+    // The first brings the others near.
+    let Some(first) = stack.word(rsp) else {
+        return 0;
+    };
+    if let Some(words) = stack.near::<STACK_WORDS>(rsp) {
+        let kept = words.map(|word| slot.push(word));
+        return kept.iter().filter(|&&kept| kept).count() as u8;
+    }
+    let mut next = Some(first);
+    while let Some(word) = next
+        && slot.push(word)
+    {
+        copied += 1;
+        if usize::from(copied) == STACK_WORDS {
+            break;
         }
+        let at = rsp.checked_add(u64::from(copied) * 8);
+        next = at.and_then(|at| stack.word(at));
     }
     copied
 }

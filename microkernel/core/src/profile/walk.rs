@@ -33,16 +33,24 @@ pub enum Caller {
 
 /// A stack that can be walked.
 pub trait Stack {
-    /// Whether a frame at this 8-byte aligned address would lie in the stack's range with both of its words.
-    fn holds(&self, frame: u64) -> bool;
+    /// The two words of a frame: the caller's frame pointer, and the return address.
+    ///
+    /// # Errors
+    /// `Cut` if it is not 8-byte aligned or not in the stack's range with both of its words, `Unmapped` if they cannot be read.
+    fn frame(&mut self, at: u64) -> Result<[u64; 2], End>;
     /// The word at an 8-byte aligned address; `None` if it cannot be read.
     fn word(&mut self, at: u64) -> Option<u64>;
+    /// The `N` words from an address upwards, if they can be read all at once; else they are to be read one by one.
+    fn near<const N: usize>(&self, _: u64) -> Option<[u64; N]> {
+        None
+    }
     /// What this return address is worth.
     fn caller(&self, address: u64) -> Caller;
 }
 
 /// Walks from `rbp` outwards and gives each return address to `push`, at most `limit` of them. Frames lie at or above `rsp`
 /// and each above the one before, so there is no way round in a circle.
+#[inline]
 pub fn follow<S: Stack>(
     stack: &mut S,
     rsp: u64,
@@ -56,11 +64,12 @@ pub fn follow<S: Stack>(
         if frame == 0 {
             return End::Complete;
         }
-        if frame < floor || !frame.is_multiple_of(8) || !stack.holds(frame) {
+        if frame < floor {
             return End::Cut;
         }
-        let (Some(outer), Some(address)) = (stack.word(frame), stack.word(frame + 8)) else {
-            return End::Unmapped;
+        let [outer, address] = match stack.frame(frame) {
+            Ok(words) => words,
+            Err(end) => return end,
         };
         if address == 0 {
             return End::Complete;
@@ -74,7 +83,7 @@ pub fn follow<S: Stack>(
             }
             Caller::Absurd => return End::Cut,
         }
-        // `holds` saw that both words are there, so this does not overflow.
+        // Both words are there, so this does not overflow.
         floor = frame + FRAME_BYTES;
         frame = outer;
     }

@@ -7,7 +7,7 @@ use crate::boot::memory::Range;
 use crate::hardware::{Hardware, PhysMemory};
 use crate::mem::fake::FakeMemory;
 use crate::mem::paging::Tables;
-use crate::profile;
+use crate::profile::{self, Span};
 use ipc::abi::PowerAction;
 use ipc::abi::exit::{CrashReport, ExitReason};
 use ipc::abi::inspect::{StackInfo, StackKind};
@@ -238,6 +238,11 @@ impl Machine {
 }
 
 impl PhysMemory for Machine {
+    type Words<'a> = &'a [AtomicU64; 512];
+
+    fn words(&self, frame: Frame) -> Option<&[AtomicU64; 512]> {
+        self.memory.words(frame)
+    }
     fn read(&self, at: PhysAddr) -> u64 {
         self.memory.read(at)
     }
@@ -259,9 +264,6 @@ impl PhysMemory for Machine {
     }
     fn write_bytes(&self, to: PhysAddr, from: &[u8]) {
         self.memory.write_bytes(to, from);
-    }
-    fn is_ram(&self, frame: Frame) -> bool {
-        self.memory.is_ram(frame)
     }
 }
 
@@ -365,11 +367,26 @@ impl Hardware for Machine {
     }
 }
 
+/// No CPU has a stack here.
+#[derive(Clone, Copy)]
+pub enum NoStack {}
+
+impl profile::KernelWords for NoStack {
+    fn span(self) -> Span {
+        match self {}
+    }
+    fn word(self, _: u64) -> Option<u64> {
+        match self {}
+    }
+}
+
 impl profile::Machine for Machine {
+    type KernelWords<'a> = NoStack;
+
     fn tsc(&self) -> Tsc {
         Hardware::tsc(self)
     }
-    fn kernel_word(&self, _: u64) -> Option<u64> {
+    fn kernel_stack(&self, _: CpuId, _: u64) -> Option<NoStack> {
         None
     }
 }

@@ -42,7 +42,6 @@ fn take(fake: &Fake, at: &Interrupted, threads: &FakeThreads) -> (Sample, Findin
         cpu: CpuId(3),
         machine: fake,
         map: &MAP,
-        stacks: &[STACK],
     };
     let findings = write(ring.begin(), &place, Tsc(77), at, threads);
     let sample = reader.drain().unwrap().next().unwrap().unwrap();

@@ -2,9 +2,10 @@
 //! made to change after any number of reads.
 
 use crate::base::addr::{Frame, PhysAddr, Tsc};
+use crate::base::cpu::CpuId;
 use crate::base::regs::{Reg, SavedRegs};
-use crate::hardware::PhysMemory;
-use crate::profile::{Machine, Span, ThreadView, Threads};
+use crate::hardware::{PhysMemory, Words};
+use crate::profile::{KernelWords, Machine, Span, ThreadView, Threads};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -107,7 +108,26 @@ impl Fake {
     }
 }
 
+/// A frame of it.
+#[derive(Clone, Copy)]
+pub struct FakeWords<'f> {
+    fake: &'f Fake,
+    frame: Frame,
+}
+
+impl Words for FakeWords<'_> {
+    fn word(self, index: usize) -> u64 {
+        self.fake.read(self.frame.start().offset(index as u64 % 512 * 8))
+    }
+}
+
 impl PhysMemory for Fake {
+    type Words<'f> = FakeWords<'f>;
+
+    fn words(&self, frame: Frame) -> Option<FakeWords<'_>> {
+        let words = FakeWords { fake: self, frame };
+        self.ram.contains(&frame.0).then_some(words)
+    }
     fn read(&self, at: PhysAddr) -> u64 {
         assert!(at.0.is_multiple_of(8), "misaligned read");
         assert!(self.ram.contains(&((at.0 >> 12) as u32)), "not RAM");
@@ -117,9 +137,6 @@ impl PhysMemory for Fake {
             Some(after) if reads >= after => word ^ 0x5555 << (reads % 40),
             _ => word,
         }
-    }
-    fn is_ram(&self, frame: Frame) -> bool {
-        self.ram.contains(&frame.0)
     }
     fn write(&self, _: PhysAddr, _: u64) {
         panic!("the sampling path writes nothing");
@@ -138,14 +155,31 @@ impl PhysMemory for Fake {
     }
 }
 
+/// The one kernel stack.
+#[derive(Clone, Copy)]
+pub struct FakeStack<'f>(pub &'f Fake);
+
+impl KernelWords for FakeStack<'_> {
+    fn span(self) -> Span {
+        STACK
+    }
+    fn word(self, at: u64) -> Option<u64> {
+        if !at.is_multiple_of(8) || !STACK.holds(at, 8) {
+            return None;
+        }
+        self.0.reads.fetch_add(1, Relaxed);
+        Some(self.0.kernel.get(&at).copied().unwrap_or(0))
+    }
+}
+
 impl Machine for Fake {
+    type KernelWords<'f> = FakeStack<'f>;
+
     fn tsc(&self) -> Tsc {
         Tsc(self.tsc.fetch_add(1, Relaxed) + 1)
     }
-    fn kernel_word(&self, at: u64) -> Option<u64> {
-        assert!(at.is_multiple_of(8) && STACK.holds(at, 8), "not a stack");
-        self.reads.fetch_add(1, Relaxed);
-        Some(self.kernel.get(&at).copied().unwrap_or(0))
+    fn kernel_stack(&self, _: CpuId, rsp: u64) -> Option<FakeStack<'_>> {
+        STACK.holds(rsp, 0).then_some(FakeStack(self))
     }
 }
 

@@ -1,8 +1,8 @@
 //! Whole profiles: the driver under any order of starts, stops, ticks and reads, against the obvious model.
 
-use super::fake::{Fake, FakeThread, FakeThreads, STACK};
+use super::fake::{Fake, FakeThread, FakeThreads};
 use crate::base::cpu::{Cpu, CpuId};
-use crate::profile::driver::{CpuState, DISARMED, Driver, STACKS, Wake};
+use crate::profile::driver::{CpuState, DISARMED, Driver, Wake};
 use crate::profile::source::{SampleSource, Tick, Trigger};
 use crate::profile::{Interrupted, KernelMap, Machine, Span};
 use ipc::abi::Error;
@@ -100,7 +100,7 @@ fn bench(cpus: usize) -> Bench {
         .map(|_| leak((0..RING.words()).map(|_| AtomicU64::new(0)).collect()))
         .collect();
     let state = |words: &&'static Vec<AtomicU64>| {
-        CpuState::new(Writer::format(words, RING).unwrap(), [STACK; STACKS])
+        CpuState::new(Writer::format(words, RING).unwrap())
     };
     let states = leak(rings.iter().map(state).collect::<Vec<_>>());
     let strict = leak(Strict::default());
@@ -238,7 +238,7 @@ fn state() -> CpuState {
             .map(|_| AtomicU64::new(0))
             .collect::<Vec<_>>(),
     );
-    CpuState::new(Writer::format(words, RING).unwrap(), [Span::EMPTY; STACKS])
+    CpuState::new(Writer::format(words, RING).unwrap())
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -2,6 +2,8 @@
 
 use super::fake::{Fake, STACK};
 use crate::base::addr::Frame;
+use crate::base::cpu::CpuId;
+use crate::profile::Machine;
 use crate::profile::layout::{KernelMap, Span};
 use crate::profile::stack::{KernelStack, UserStack};
 use crate::profile::walk::{End, Stack, follow};
@@ -111,8 +113,9 @@ fn a_frame_across_two_pages_needs_both() {
 
 /// A walk of the kernel stack from RSP at `rsp` and RBP at `rbp`.
 fn kernel(fake: &Fake, rsp: u64, rbp: u64) -> Option<(Vec<u64>, End)> {
-    let stack = KernelStack::of(fake, &MAP, &[Span::EMPTY, STACK], rsp);
-    stack.map(|mut stack| walk(&mut stack, rsp, rbp, 15))
+    let words = fake.kernel_stack(CpuId(0), rsp)?;
+    let mut stack = KernelStack { words, map: &MAP };
+    Some(walk(&mut stack, rsp, rbp, 15))
 }
 
 #[test]
