@@ -62,6 +62,7 @@ const fn kind_of(which: u8) -> (InterruptKind, u32) {
 
 /// An NMI, which may have interrupted anything: what is called here obeys the rules of the sampling path. False if nothing asked
 /// for it.
+#[inline]
 pub fn nmi(cpu: &PerCpu, interrupted: &Interrupted) -> bool {
     let Some(kernel) = KERNEL.get() else {
         return false;

@@ -11,39 +11,30 @@ pub(crate) const WORD_SLOT_WORDS: usize = 2;
 pub(crate) const WORD_HEAD: usize = 8;
 /// Words that a header has at least.
 const HEADER_MIN: usize = WORD_HEAD + 1;
-/// Words that a slot has at least: sequence and header.
-const SLOT_MIN: usize = 2;
 
 /// The size of a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
     header_words: usize,
     records: usize,
-    slot_words: usize,
 }
 
 impl Geometry {
     /// The rings of the kernel: a header page, then [`RING_RECORDS`] slots of [`SLOT_WORDS`] words.
-    pub const KERNEL: Self = match Self::new(512, RING_RECORDS, SLOT_WORDS) {
+    pub const KERNEL: Self = match Self::new(512, RING_RECORDS) {
         Some(geometry) => geometry,
         None => panic!("the constants of the contract make no ring"),
     };
 
-    /// A ring of another size. `None` unless `records` is a power of two, a slot has from 2 to [`SLOT_WORDS`] words, and the
-    /// header has room for its fields.
+    /// A ring of another size. `None` unless `records` is a power of two and the header has room for its fields.
     #[must_use]
-    pub const fn new(header_words: usize, records: usize, slot_words: usize) -> Option<Self> {
-        if !records.is_power_of_two()
-            || slot_words < SLOT_MIN
-            || slot_words > SLOT_WORDS
-            || header_words < HEADER_MIN
-        {
+    pub const fn new(header_words: usize, records: usize) -> Option<Self> {
+        if !records.is_power_of_two() || header_words < HEADER_MIN {
             return None;
         }
         Some(Self {
             header_words,
             records,
-            slot_words,
         })
     }
     /// Words before the first slot.
@@ -56,15 +47,10 @@ impl Geometry {
     pub const fn records(self) -> usize {
         self.records
     }
-    /// Words in a slot.
-    #[must_use]
-    pub const fn slot_words(self) -> usize {
-        self.slot_words
-    }
     /// Words of the whole ring.
     #[must_use]
     pub const fn words(self) -> usize {
-        self.header_words + self.records * self.slot_words
+        self.header_words + self.records * SLOT_WORDS
     }
     /// Bytes of the whole ring; whole pages for [`Geometry::KERNEL`].
     #[must_use]
@@ -72,9 +58,10 @@ impl Geometry {
         self.words() * size_of::<u64>()
     }
     /// First word of the slot of record `sequence`, which counts from 1.
+    #[inline]
     pub(crate) const fn slot(self, sequence: u64) -> usize {
         let index = sequence.wrapping_sub(1) as usize & (self.records - 1);
-        self.header_words + index * self.slot_words
+        self.header_words + index * SLOT_WORDS
     }
 }
 

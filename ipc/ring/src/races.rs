@@ -5,13 +5,13 @@ use crate::{AtomicU64, Counts, Geometry, Reader, Writer};
 use loom::sync::Arc;
 use loom::thread;
 
-/// A ring of two records of four words: sequence, header, two words of payload.
-const SMALL: Geometry = match Geometry::new(9, 2, 4) {
+/// A ring of two records, of which four words are used: sequence, header, two words of payload.
+const SMALL: Geometry = match Geometry::new(9, 2) {
     Some(geometry) => geometry,
     None => panic!("no such ring"),
 };
-/// Says that more words are used than the slot has, so all of them are copied.
-const HEADER: u64 = 0xff << 56;
+/// Says no more than that the fixed words are used.
+const HEADER: u64 = 0;
 
 fn write(writer: &Writer, value: u64) {
     let mut slot = writer.begin();

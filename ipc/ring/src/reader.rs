@@ -87,7 +87,7 @@ impl<'a> Reader<'a> {
         let is = |word: usize, value: u64| words.load(word) == value;
         if !is(WORD_MAGIC, MAGIC)
             || !is(WORD_RECORDS, geometry.records() as u64)
-            || !is(WORD_SLOT_WORDS, geometry.slot_words() as u64)
+            || !is(WORD_SLOT_WORDS, SLOT_WORDS as u64)
         {
             return Err(RingError::BadHeader);
         }
@@ -157,9 +157,7 @@ impl<'a> Reader<'a> {
         let mut words = [0; SLOT_WORDS];
         words[0] = sequence;
         words[1] = word(1);
-        let used = Header::unpack(words[1])
-            .words()
-            .min(self.geometry.slot_words());
+        let used = Header::unpack(words[1]).words().min(SLOT_WORDS);
         for (index, to) in words.iter_mut().enumerate().take(used).skip(2) {
             *to = word(index);
         }

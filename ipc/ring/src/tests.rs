@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use std::boxed::Box;
 use std::vec::Vec;
 
-const SMALL: Geometry = Geometry::new(16, 8, SLOT_WORDS).unwrap();
+const SMALL: Geometry = Geometry::new(16, 8).unwrap();
 
 fn memory(geometry: Geometry) -> Vec<AtomicU64> {
     (0..geometry.words()).map(|_| AtomicU64::new(0)).collect()

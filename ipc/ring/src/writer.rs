@@ -5,6 +5,7 @@
 
 use crate::geometry::{MAGIC, WORD_HEAD, WORD_MAGIC, WORD_RECORDS, WORD_SLOT_WORDS};
 use crate::{AtomicU64, Geometry, Ordering, fence};
+use ipc::abi::profile::SLOT_WORDS;
 
 /// Where a CPU puts its records.
 #[derive(Debug)]
@@ -24,7 +25,7 @@ impl<'a> Writer<'a> {
             word.store(0, Ordering::Relaxed);
         }
         words[WORD_RECORDS].store(geometry.records() as u64, Ordering::Relaxed);
-        words[WORD_SLOT_WORDS].store(geometry.slot_words() as u64, Ordering::Relaxed);
+        words[WORD_SLOT_WORDS].store(SLOT_WORDS as u64, Ordering::Relaxed);
         words[WORD_MAGIC].store(MAGIC, Ordering::Release);
         Some(Self {
             words,
@@ -35,6 +36,7 @@ impl<'a> Writer<'a> {
 
     /// Records written since the ring was made.
     #[must_use]
+    #[inline]
     pub fn head(&self) -> u64 {
         self.written.load(Ordering::Relaxed)
     }
@@ -47,10 +49,12 @@ impl<'a> Writer<'a> {
 
     /// Opens the next record. From here until [`Slot::publish`] the oldest record is gone and the new one is not there.
     #[must_use]
+    #[inline]
     pub fn begin(&self) -> Slot<'_> {
         let sequence = self.head() + 1;
-        let first = self.geometry.slot(sequence);
-        let words = &self.words[first..first + self.geometry.slot_words()];
+        let words = self.words[self.geometry.slot(sequence)..]
+            .first_chunk()
+            .expect("`format` saw that all slots are there");
         words[0].store(0, Ordering::Relaxed);
         // No payload store may be seen before the sequence is seen to be gone.
         fence(Ordering::Release);
@@ -67,7 +71,7 @@ impl<'a> Writer<'a> {
 /// A record being written. Dropped without [`Slot::publish`] it was never there.
 #[derive(Debug)]
 pub struct Slot<'a> {
-    words: &'a [AtomicU64],
+    words: &'a [AtomicU64; SLOT_WORDS],
     head: &'a AtomicU64,
     written: &'a AtomicU64,
     sequence: u64,
@@ -80,6 +84,7 @@ impl Slot<'_> {
 
     /// Appends a word. False if the slot is full; the word is then not in the record.
     #[must_use]
+    #[inline]
     pub fn push(&mut self, word: u64) -> bool {
         let Some(place) = self.words.get(self.used) else {
             return false;
@@ -88,21 +93,51 @@ impl Slot<'_> {
         self.used += 1;
         true
     }
+    /// Appends some words. False if they do not fit; none of them is then in the record.
+    #[inline]
+    #[must_use]
+    pub fn extend<const N: usize>(&mut self, more: [u64; N]) -> bool {
+        let Some(places) = self.words[self.used..].first_chunk::<N>() else {
+            return false;
+        };
+        for (place, word) in places.iter().zip(more) {
+            place.store(word, Ordering::Relaxed);
+        }
+        self.used += N;
+        true
+    }
+    /// The next words, at most `most` of them, to be stored to from the first on. They are in the record once they are said to be
+    /// filled.
+    #[inline]
+    #[must_use]
+    pub fn free(&self, most: usize) -> &[AtomicU64] {
+        let end = self.used.saturating_add(most).min(SLOT_WORDS);
+        &self.words[self.used.min(end)..end]
+    }
+    /// So many more words were filled.
+    #[inline]
+    pub fn fill(&mut self, words: usize) {
+        self.used = (self.used + words).min(SLOT_WORDS);
+    }
     /// Words of the record so far, sequence and header included.
     #[must_use]
+    #[inline]
     pub const fn used(&self) -> usize {
         self.used
     }
     /// Words still free.
     #[must_use]
+    #[inline]
     pub const fn room(&self) -> usize {
         self.words.len() - self.used
     }
     /// Takes back what was appended since [`Slot::used`] was `used`.
+    #[inline]
     pub fn rewind(&mut self, used: usize) {
         self.used = used.clamp(Self::FIRST, self.used);
     }
     /// Makes the record visible, under this header word.
+    #[inline]
     pub fn publish(self, header: u64) {
         self.words[1].store(header, Ordering::Relaxed);
         self.words[0].store(self.sequence, Ordering::Release);

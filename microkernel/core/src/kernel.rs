@@ -66,6 +66,7 @@ impl CpuState {
     }
     /// The thread it runs.
     #[must_use]
+    #[inline]
     pub fn current(&self) -> Option<ThreadId> {
         ThreadId::from_word(self.current.load(Relaxed))
     }

@@ -18,7 +18,23 @@ global_asm!(
     CPU_REGS_END = const offset::REGS_END,
     CPU_SCRATCH = const offset::SCRATCH,
     CPU_STACK_TOP = const offset::STACK_TOP,
+    FRAME_R15 = const Reg::R15 as usize * 8,
+    FRAME_R14 = const Reg::R14 as usize * 8,
+    FRAME_R13 = const Reg::R13 as usize * 8,
+    FRAME_R12 = const Reg::R12 as usize * 8,
+    FRAME_R11 = const Reg::R11 as usize * 8,
+    FRAME_R10 = const Reg::R10 as usize * 8,
+    FRAME_R9 = const Reg::R9 as usize * 8,
+    FRAME_R8 = const Reg::R8 as usize * 8,
+    FRAME_RDI = const Reg::Rdi as usize * 8,
+    FRAME_RSI = const Reg::Rsi as usize * 8,
+    FRAME_RBP = const Reg::Rbp as usize * 8,
+    FRAME_RBX = const Reg::Rbx as usize * 8,
+    FRAME_RDX = const Reg::Rdx as usize * 8,
+    FRAME_RCX = const Reg::Rcx as usize * 8,
+    FRAME_RAX = const Reg::Rax as usize * 8,
     FRAME_VECTOR = const Reg::Vector as usize * 8,
+    FRAME_ERROR = const Reg::Error as usize * 8,
     FRAME_RIP = const Reg::Rip as usize * 8,
     FRAME_CS = const Reg::Cs as usize * 8,
     FRAME_BYTES = const REGS * 8,
@@ -31,6 +47,7 @@ global_asm!(
     interrupt_kernel = sym interrupt_kernel,
     fatal = sym fatal,
     nmi = sym nmi,
+    nmi_foreign = sym nmi_foreign,
     options(att_syntax)
 );
 
@@ -48,7 +65,8 @@ pub fn fault_address() -> u64 {
     Cr2::read_raw()
 }
 
-/// What was interrupted, by the registers that the stub pushed.
+/// What was interrupted, by the registers that the stub saved.
+#[inline]
 fn interrupted(cpu: &PerCpu, regs: &SavedRegs) -> Interrupted {
     let (rip, user) = (regs.get(Reg::Rip), regs.get(Reg::Cs) & 3 == 3);
     Interrupted {
@@ -101,15 +119,18 @@ extern "C" fn fatal(cpu: &'static PerCpu, frame: &SavedRegs) -> ! {
     crate::fatal::exception(frame, "fatal exception")
 }
 
-/// An NMI. It may have come anywhere, so nothing here locks, formats or trusts GS, unless the machine is ending anyway.
-extern "C" fn nmi(cpu: &'static PerCpu, frame: &SavedRegs) {
+/// An NMI. It may have come anywhere, so nothing here locks, formats or trusts GS. `frame` holds what the stub saved of the registers,
+/// and what the hardware pushed. False if nobody asked for it.
+extern "C" fn nmi(cpu: &'static PerCpu, frame: &SavedRegs) -> bool {
     if crate::fatal::is_ending() {
         cpu.stopped.store(true, Ordering::Release);
         cpu::stop();
     }
-    if entry::nmi(cpu, &interrupted(cpu, frame)) {
-        return;
-    }
+    entry::nmi(cpu, &interrupted(cpu, frame))
+}
+
+/// An NMI that nobody asked for. It ends the machine.
+extern "C" fn nmi_foreign(cpu: &'static PerCpu, frame: &SavedRegs) -> ! {
     cpu.set_gs();
     crate::fatal::exception(frame, "NMI that nothing asked for")
 }

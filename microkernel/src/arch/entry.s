@@ -79,8 +79,6 @@ syscall_saved:
 .macro stub
     .balign 16
     .if vector == 2
-        pushq $0
-        pushq $2
         jmp nmi_entry
     .elseif (vector == 8)
         pushq $8
@@ -144,18 +142,50 @@ fatal_entry:
     ud2
 .size fatal_entry, . - fatal_entry
 
-/* NMI: as above, but may return. It may interrupt any instruction of any stub, so it trusts neither GS nor the stacks. */
+/* NMI: as above, but it returns if it was asked for. It may interrupt any instruction of any stub, so it trusts neither GS nor the
+   stacks. Of the registers it saves what a callee may change, and RBP, for a sample; all of them if it is the end. */
 .globl nmi_entry
 .type nmi_entry, @function
 nmi_entry:
-    save
+    subq ${FRAME_RIP}, %rsp
+    movq %rax, {FRAME_RAX}(%rsp)
+    movq %rcx, {FRAME_RCX}(%rsp)
+    movq %rdx, {FRAME_RDX}(%rsp)
+    movq %rbp, {FRAME_RBP}(%rsp)
+    movq %rsi, {FRAME_RSI}(%rsp)
+    movq %rdi, {FRAME_RDI}(%rsp)
+    movq %r8, {FRAME_R8}(%rsp)
+    movq %r9, {FRAME_R9}(%rsp)
+    movq %r10, {FRAME_R10}(%rsp)
+    movq %r11, {FRAME_R11}(%rsp)
     cld
     movq %rsp, %rsi
     movq {FRAME_BYTES}(%rsp), %rdi
     call {nmi}
-    restore
-    addq $16, %rsp
+    testb %al, %al
+    jz 1f
+    movq {FRAME_RAX}(%rsp), %rax
+    movq {FRAME_RCX}(%rsp), %rcx
+    movq {FRAME_RDX}(%rsp), %rdx
+    movq {FRAME_RSI}(%rsp), %rsi
+    movq {FRAME_RDI}(%rsp), %rdi
+    movq {FRAME_R8}(%rsp), %r8
+    movq {FRAME_R9}(%rsp), %r9
+    movq {FRAME_R10}(%rsp), %r10
+    movq {FRAME_R11}(%rsp), %r11
+    addq ${FRAME_RIP}, %rsp
     iretq
+1:  movq %rbx, {FRAME_RBX}(%rsp)
+    movq %r12, {FRAME_R12}(%rsp)
+    movq %r13, {FRAME_R13}(%rsp)
+    movq %r14, {FRAME_R14}(%rsp)
+    movq %r15, {FRAME_R15}(%rsp)
+    movq $2, {FRAME_VECTOR}(%rsp)
+    movq $0, {FRAME_ERROR}(%rsp)
+    movq %rsp, %rsi
+    movq {FRAME_BYTES}(%rsp), %rdi
+    call {nmi_foreign}
+    ud2
 .size nmi_entry, . - nmi_entry
 
 /* To user mode with the registers at RDI; interrupts are off. SYSRET only where it can do no harm: to a thread that

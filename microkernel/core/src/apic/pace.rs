@@ -22,6 +22,7 @@ impl Pace {
     }
 
     /// The next interval, in nanoseconds.
+    #[inline]
     pub fn interval(&self) -> u64 {
         // xorshift64* (Vigna, "An experimental exploration of Marsaglia's xorshift generators, scrambled", ACM TOMS 42(4), 2016).
         let mut state = self.0.load(Relaxed);

@@ -153,6 +153,7 @@ impl<T> Pool<T> {
 
     /// The value of a slot, in use or not, for who owns it by other means (a queue link) or only looks (the profiler).
     #[must_use]
+    #[inline]
     pub fn at(&self, index: u32) -> Option<&'static T> {
         self.slots.get(index as usize).map(|slot| &slot.value)
     }

@@ -65,6 +65,7 @@ impl SavedRegs {
     }
     /// Reads one.
     #[must_use]
+    #[inline]
     pub fn get(&self, reg: Reg) -> u64 {
         self.0[reg as usize].load(Ordering::Relaxed)
     }

@@ -9,7 +9,7 @@ use crate::object::Thread;
 use crate::profile::{End, UserStack, follow};
 use crate::sched::load::add;
 use core::sync::atomic::Ordering::Relaxed;
-use ipc::abi::exit::{BACKTRACE_MAX, BacktraceEnd, CrashReport, ExitReason, FaultKind};
+use ipc::abi::exit::{BacktraceEnd, CrashReport, ExitReason, FaultKind};
 use ipc::abi::trace::TraceKind;
 
 /// Registers of a crash report, in its order.
@@ -104,18 +104,18 @@ impl<H: Hardware> Kernel<H> {
         let Some(root) = self.process_of(thread).root() else {
             return;
         };
-        let (mut stack, mut frames) = (UserStack::new(self.hw, root), 1);
+        let mut stack = UserStack::new(self.hw, root);
         let (rsp, rbp) = (thread.regs.get(Reg::Rsp), thread.regs.get(Reg::Rbp));
-        let end = follow(&mut stack, rsp, rbp, BACKTRACE_MAX - 1, |address| {
-            report.backtrace[frames] = address;
-            frames += 1;
+        let places = &mut report.backtrace[1..];
+        let (callers, end) = follow(&mut stack, rsp, rbp, |index, address| {
+            places.get_mut(index).map(|place| *place = address).is_some()
         });
         let end = match end {
             End::Complete => BacktraceEnd::Outermost,
             End::Truncated => BacktraceEnd::More,
             End::Cut | End::Unmapped => BacktraceEnd::Cut,
         };
-        report.frames = frames as u64;
+        report.frames = 1 + callers as u64;
         report.end = end as u64;
     }
 }

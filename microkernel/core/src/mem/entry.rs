@@ -62,26 +62,31 @@ impl Entry {
 
     /// Whether there is anything.
     #[must_use]
+    #[inline]
     pub const fn is_present(self) -> bool {
         self.0 & PRESENT != 0
     }
     /// Whether user code gets through.
     #[must_use]
+    #[inline]
     pub const fn is_user(self) -> bool {
         self.0 & USER != 0
     }
     /// Whether writing gets through.
     #[must_use]
+    #[inline]
     pub const fn is_writable(self) -> bool {
         self.0 & WRITABLE != 0
     }
     /// Whether execution gets through.
     #[must_use]
+    #[inline]
     pub const fn is_executable(self) -> bool {
         self.0 & NO_EXECUTE == 0
     }
     /// Whether the page is uncached.
     #[must_use]
+    #[inline]
     pub const fn kind(self) -> Kind {
         if self.0 & CACHE_DISABLE != 0 {
             Kind::Device
@@ -91,6 +96,7 @@ impl Entry {
     }
     /// Whether it maps a page larger than 4 KiB, if it is an entry of level 2 or 3.
     #[must_use]
+    #[inline]
     pub const fn is_large(self) -> bool {
         self.0 & LARGE != 0
     }
@@ -98,13 +104,40 @@ impl Entry {
     /// Where the page begins that this entry maps, of `bytes` bytes, a power of two. Masks what lies below: in large pages
     /// bit 12 is a PAT bit.
     #[must_use]
+    #[inline]
     pub const fn start(self, bytes: u64) -> PhysAddr {
         PhysAddr(self.0 & ADDRESS & !(bytes - 1))
+    }
+
+    /// The table that this entry of level 2, 3 or 4 leads user code to; `None` if it is absent, not for users, maps a large page, or
+    /// leads where no frame number reaches.
+    #[inline]
+    #[must_use]
+    pub const fn user_table(self) -> Option<Frame> {
+        self.leads(PRESENT | USER | LARGE)
+    }
+
+    /// The frame of a page of 4 KiB that user code can reach by this entry of level 1; `None` as above.
+    #[inline]
+    #[must_use]
+    pub const fn user_page(self) -> Option<Frame> {
+        self.leads(PRESENT | USER)
+    }
+
+    /// Where it leads, if of these bits the first two and no other are set.
+    #[inline]
+    const fn leads(self, bits: u64) -> Option<Frame> {
+        const BEYOND: u64 = ADDRESS & !((u32::MAX as u64) << 12);
+        if self.0 & (bits | BEYOND) != PRESENT | USER {
+            return None;
+        }
+        Some(Frame(((self.0 & ADDRESS) >> 12) as u32))
     }
 
     /// The table this entry of level 2, 3 or 4 leads to; `None` if it is absent, maps a large page, or leads where no frame
     /// number reaches.
     #[must_use]
+    #[inline]
     pub const fn next_table(self) -> Option<Frame> {
         let number = (self.0 & ADDRESS) >> 12;
         if !self.is_present() || self.is_large() || number > u32::MAX as u64 {

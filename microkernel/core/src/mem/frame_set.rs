@@ -8,7 +8,12 @@ const BITS: usize = u64::BITS as usize;
 
 /// A set of frames.
 #[derive(Clone, Copy, Debug)]
-pub struct FrameSet(&'static [u64]);
+pub struct FrameSet {
+    words: &'static [u64],
+    /// The largest range in it: nearly every frame that is asked about lies here.
+    first: u64,
+    count: u64,
+}
 
 impl FrameSet {
     /// Words that a set needs for frames below this address.
@@ -35,15 +40,28 @@ impl FrameSet {
                 *word |= from & below;
             }
         }
-        Self(words)
+        let largest = ranges.ranges().iter().map(|range| range.inner_pages());
+        let largest = largest.max_by_key(|range| range.bytes());
+        let held = (words.len() * BITS) as u64;
+        let (first, end) = largest.map_or((0, 0), |range| (range.start / 4096, range.end / 4096));
+        Self {
+            words,
+            first,
+            count: end.min(held).saturating_sub(first),
+        }
     }
 
     /// Whether a frame is in it.
     #[inline]
     #[must_use]
-    pub fn contains(self, frame: Frame) -> bool {
+    pub fn contains(&self, frame: Frame) -> bool {
+        u64::from(frame.0).wrapping_sub(self.first) < self.count || self.has_bit(frame)
+    }
+
+    #[inline(never)]
+    fn has_bit(&self, frame: Frame) -> bool {
         let number = frame.0 as usize;
-        self.0
+        self.words
             .get(number / BITS)
             .is_some_and(|word| word >> (number % BITS) & 1 == 1)
     }
@@ -51,7 +69,7 @@ impl FrameSet {
     /// Whether these bytes lie in one frame, and that is in it.
     #[inline]
     #[must_use]
-    pub fn holds(self, at: PhysAddr, bytes: usize) -> bool {
+    pub fn holds(&self, at: PhysAddr, bytes: usize) -> bool {
         let Ok(frame) = u32::try_from(at.0 / 4096) else {
             return false;
         };
@@ -96,6 +114,7 @@ mod tests {
             for frame in 0..800 {
                 let whole = of.contains(Range::sized(u64::from(frame) * 4096, 4096));
                 prop_assert_eq!(set.contains(Frame(frame)), whole, "{}", frame);
+                prop_assert_eq!(set.has_bit(Frame(frame)), whole, "{}", frame);
             }
         }
     }

@@ -189,15 +189,14 @@ impl Tables {
     /// What a program finds at an address, as the hardware would see it: through user entries only, with the least access
     /// on the way, in pages of 4 KiB, 2 MiB or 1 GiB. Four loads at most, from RAM whatever the tables say; takes no lock and fits
     /// the sampling path.
-    #[inline]
     #[must_use]
     pub fn translate(self, memory: &impl PhysMemory, address: UserAddr) -> Option<Translation> {
         if address.0 >= HALF_END {
             return None;
         }
         let (mut table, mut writable, mut executable) = (self.root, true, true);
-        for level in [4, 3, 2, 1] {
-            let index = address.0 / span(level) % ENTRIES;
+        for (level, shift) in [(4, 39), (3, 30), (2, 21), (1, 12)] {
+            let index = address.0 >> shift & (ENTRIES - 1);
             let entry = Entry(memory.words(table)?.word(index as usize));
             if !entry.is_present() || !entry.is_user() {
                 return None;
@@ -205,12 +204,13 @@ impl Tables {
             writable &= entry.is_writable();
             executable &= entry.is_executable();
             if level == 1 || (level < 4 && entry.is_large()) {
+                let bytes = 1 << shift;
                 return Some(Translation {
-                    at: entry.start(span(level)).offset(address.0 % span(level)),
+                    at: entry.start(bytes).offset(address.0 & (bytes - 1)),
                     writable,
                     executable,
                     kind: entry.kind(),
-                    page_bytes: span(level),
+                    page_bytes: bytes,
                 });
             }
             table = entry.next_table()?;

@@ -152,6 +152,7 @@ impl Process {
 
     /// Its root table.
     #[must_use]
+    #[inline]
     pub fn root(&self) -> Option<Frame> {
         match self.root.load(Ordering::Acquire) {
             0 => None,

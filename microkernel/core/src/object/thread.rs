@@ -27,6 +27,7 @@ impl ThreadId {
     pub const NONE: u32 = u32::MAX;
     /// From an atomic word.
     #[must_use]
+    #[inline]
     pub const fn from_word(word: u32) -> Option<Self> {
         if word == Self::NONE {
             None
@@ -126,6 +127,7 @@ impl Status {
     }
     /// As one word, which no two waits share.
     #[must_use]
+    #[inline]
     pub const fn raw(self) -> u64 {
         self.0
     }
@@ -264,6 +266,7 @@ impl Thread {
 
     /// Its status now.
     #[must_use]
+    #[inline]
     pub fn status(&self) -> Status {
         Status(self.status.load(Ordering::Acquire))
     }
@@ -320,6 +323,7 @@ impl Thread {
 
     /// The thread whose call it serves, and that one's sequence number.
     #[must_use]
+    #[inline]
     pub fn served(&self) -> Option<(ThreadId, u64)> {
         let thread = ThreadId::from_word(self.serving.load(Ordering::Acquire))?;
         Some((thread, self.serving_sequence.load(Ordering::Acquire)))

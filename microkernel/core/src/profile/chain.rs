@@ -13,7 +13,7 @@ use crate::hardware::PhysMemory;
 use core::sync::atomic::{Ordering, fence};
 use ipc::abi::layout::USER_END;
 use ipc::abi::profile::{CLIENT_FRAMES, FIRST_FRAMES, Marker, flags};
-use sample_ring::Slot;
+use sample_ring::{AtomicU64, Slot};
 
 /// Words of a marker and of the frames that are kept for it at least.
 const CLIENT_WORDS: usize = 2 + CLIENT_FRAMES;
@@ -27,41 +27,37 @@ const CLIENTS_MAX: usize = flags::PARTS - CLIENTS - 1;
 /// What was found about a chain, besides its frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Findings {
-    /// There were more frames or clients than were kept.
-    pub truncated: bool,
+    /// As bits of a record's header.
+    pub flags: u16,
     /// A part ended where it could not be believed.
     pub cut: bool,
     /// A part ended where the stack was not mapped.
     pub unmapped: bool,
-    /// A client's part changed while it was read, and was left out with all that would have followed.
-    pub changed: bool,
-    /// Which parts, as flags.
-    pub incomplete: u16,
 }
 
 impl Findings {
-    const fn end(&mut self, part: usize, end: End) {
+    #[inline]
+    fn end(&mut self, part: usize, end: End) {
+        if end == End::Complete {
+            return;
+        }
+        self.flags |= flags::incomplete(part);
         match end {
-            End::Complete => return,
-            End::Truncated => self.truncated = true,
-            End::Cut => self.cut = true,
-            End::Unmapped => self.unmapped = true,
+            End::Complete => {}
+            End::Truncated => self.flags |= flags::TRUNCATED,
+            End::Cut => {
+                self.flags |= flags::CUT;
+                self.cut = true;
+            }
+            End::Unmapped => {
+                self.flags |= flags::CUT;
+                self.unmapped = true;
+            }
         }
-        self.incomplete |= flags::incomplete(part);
     }
-    /// As bits of a record's header.
-    pub(super) const fn flags(self) -> u16 {
-        let mut bits = self.incomplete;
-        if self.truncated {
-            bits |= flags::TRUNCATED;
-        }
-        if self.cut || self.unmapped {
-            bits |= flags::CUT;
-        }
-        if self.changed {
-            bits |= flags::CHANGED;
-        }
-        bits
+    /// There were more frames or clients than were kept.
+    pub(super) fn truncated(&mut self) {
+        self.flags |= flags::TRUNCATED;
     }
 }
 
@@ -76,6 +72,7 @@ struct Program {
 impl Program {
     /// Those of the thread for which the kernel was interrupted: where the stub has them that was interrupted, else where the stubs
     /// save them.
+    #[inline]
     fn of(thread: &ThreadView<'_>, at: &Interrupted, map: &KernelMap) -> Self {
         let saved = Self::saved(thread);
         if map.syscall.contains(at.rip) {
@@ -95,6 +92,7 @@ impl Program {
         }
     }
     /// From where the stubs saved them.
+    #[inline]
     fn saved(thread: &ThreadView<'_>) -> Self {
         Self {
             rip: thread.regs.get(Reg::Rip),
@@ -113,20 +111,55 @@ impl Program {
         if self.rip >= USER_END {
             return End::Cut;
         }
-        if limit == 0 || !slot.push(self.rip) {
+        let Some((first, places)) = slot.free(limit).split_first() else {
             return End::Truncated;
-        }
-        let mut full = false;
-        let end = follow(stack, self.rsp, self.rbp, limit - 1, |address| {
-            full |= !slot.push(address);
-        });
-        if full { End::Truncated } else { end }
+        };
+        first.store(self.rip, Ordering::Relaxed);
+        let (taken, end) = follow(stack, self.rsp, self.rbp, into(places));
+        slot.fill(1 + taken);
+        end
     }
 }
 
-/// The interrupted thread's frames, kernel and then user; the first one is the interrupted RIP, exactly. `kernel` is the stack that
-/// RSP points into, `program` the thread and its stacks.
-pub(super) fn first_part<M: PhysMemory, W: KernelWords>(
+/// Keeps addresses in the words of a record, as long as there are any.
+#[inline]
+fn into(places: &[AtomicU64]) -> impl FnMut(usize, u64) -> bool {
+    |index, address| {
+        let place = places.get(index);
+        place.map(|place| place.store(address, Ordering::Relaxed)).is_some()
+    }
+}
+
+/// The frames of a program that was interrupted; the first one is its RIP, exactly. `None` for the stack: user code and no thread.
+#[inline]
+pub(super) fn program_part<M: PhysMemory>(
+    slot: &mut Slot<'_>,
+    findings: &mut Findings,
+    at: &Interrupted,
+    stack: Option<&mut UserStack<'_, M>>,
+) {
+    let registers = Program {
+        rip: at.rip,
+        rsp: at.rsp,
+        rbp: at.rbp,
+    };
+    match stack {
+        Some(stack) if at.rip < USER_END => {
+            findings.end(PROGRAM, registers.frames(stack, FIRST_FRAMES, slot));
+        }
+        // No thread, or a program that jumped out of its half and has not faulted yet: only the address is known.
+        _ => {
+            findings.end(PROGRAM, End::Cut);
+            if !slot.push(at.rip) {
+                findings.truncated();
+            }
+        }
+    }
+}
+
+/// The frames of the kernel that was interrupted, the first one exactly, then of the program that it works for. `kernel` is the
+/// stack that RSP points into.
+pub(super) fn kernel_part<M: PhysMemory, W: KernelWords>(
     slot: &mut Slot<'_>,
     findings: &mut Findings,
     at: &Interrupted,
@@ -135,54 +168,32 @@ pub(super) fn first_part<M: PhysMemory, W: KernelWords>(
     program: Option<(&ThreadView<'_>, &mut UserStack<'_, M>)>,
 ) {
     let last = slot.used() + FIRST_FRAMES;
-    if !at.user {
-        if !slot.push(at.rip) {
-            findings.truncated = true;
-        }
-        // In a stub RBP is the program's, or about to be.
-        if !map.in_stub(at.rip) {
-            findings.end(KERNEL, kernel_frames(slot, at, kernel));
-        }
-        if let Some((thread, stack)) = program {
-            let limit = last - slot.used();
-            let registers = Program::of(thread, at, map);
-            findings.end(PROGRAM, registers.frames(stack, limit, slot));
-        }
-        return;
+    if !slot.push(at.rip) {
+        findings.truncated();
     }
-    let Some((_, stack)) = program.filter(|_| at.rip < USER_END) else {
-        // User code and no thread, or a program that jumped out of its half and has not faulted yet: only the address is known.
-        findings.end(PROGRAM, End::Cut);
-        if !slot.push(at.rip) {
-            findings.truncated = true;
-        }
-        return;
-    };
-    let registers = Program {
-        rip: at.rip,
-        rsp: at.rsp,
-        rbp: at.rbp,
-    };
-    findings.end(PROGRAM, registers.frames(stack, FIRST_FRAMES, slot));
-}
-
-fn kernel_frames<W: KernelWords>(
-    slot: &mut Slot<'_>,
-    at: &Interrupted,
-    stack: Option<&mut KernelStack<'_, W>>,
-) -> End {
-    let Some(stack) = stack else {
-        return End::Cut;
-    };
-    let mut full = false;
-    let end = follow(stack, at.rsp, at.rbp, FIRST_FRAMES - 1, |address| {
-        full |= !slot.push(address);
-    });
-    if full { End::Truncated } else { end }
+    // In a stub RBP is the program's, or about to be.
+    if !map.in_stub(at.rip) {
+        let end = match kernel {
+            Some(stack) => {
+                let places = slot.free(FIRST_FRAMES - 1);
+                let (taken, end) = follow(stack, at.rsp, at.rbp, into(places));
+                slot.fill(taken);
+                end
+            }
+            None => End::Cut,
+        };
+        findings.end(KERNEL, end);
+    }
+    if let Some((thread, stack)) = program {
+        let registers = Program::of(thread, at, map);
+        let limit = last - slot.used();
+        findings.end(PROGRAM, registers.frames(stack, limit, slot));
+    }
 }
 
 /// The frames of the client that `server` serves, of the client that one serves, and so on, each behind a marker. All of
 /// them fit, or the chain of clients is truncated: none is squeezed below [`CLIENT_FRAMES`] frames.
+#[inline(never)]
 pub(super) fn client_parts<M: Machine, T: Threads>(
     slot: &mut Slot<'_>,
     findings: &mut Findings,
@@ -215,7 +226,7 @@ pub(super) fn client_parts<M: Machine, T: Threads>(
         let same = threads.sequence(client) == sequence;
         let Some(end) = end.filter(|_| same) else {
             slot.rewind(start);
-            findings.changed = true;
+            findings.flags |= flags::CHANGED;
             return;
         };
         findings.end(CLIENTS + index, end);

@@ -1,12 +1,13 @@
 //! What is counted on each CPU: every sample taken, and everything lost or odd, by name.
 //!
-//! Written by one CPU, by one context at a time, and read by anyone at any time: relaxed additions, which need no order
-//! because nothing is decided by them.
+//! Written by one CPU and read by anyone at any time, in no order, since nothing is decided by them. What is counted with a sample is
+//! written by one context at a time; the rest, where a tick and an NMI may meet, by additions that are atomic.
 
 use super::chain::Findings;
 use crate::apic::timer::DueSample;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use ipc::abi::profile::SampleCounters;
+use crate::sched::load::add;
+use ipc::abi::profile::{SampleCounters, flags};
 
 /// One CPU's counters since boot.
 #[derive(Debug, Default)]
@@ -26,10 +27,12 @@ pub(super) struct Counters {
 
 impl Counters {
     /// A sample is being taken. Counted before the ring is touched, and apart from it.
+    #[inline]
     pub(super) fn taken(&self) {
-        self.taken.fetch_add(1, Relaxed);
+        add(&self.taken, 1);
     }
     /// So many samples were due before this one, and none was taken.
+    #[inline]
     pub(super) fn missed(&self, samples: u64) {
         self.missed.fetch_add(samples, Relaxed);
     }
@@ -38,6 +41,7 @@ impl Counters {
         self.late.fetch_add(1, Relaxed);
     }
     /// The neighbour's sample is asked for.
+    #[inline]
     pub(super) fn asked(&self, due: DueSample) {
         self.asked.fetch_add(1, Relaxed);
         self.missed(due.missed);
@@ -49,23 +53,24 @@ impl Counters {
         self.delay_max.store(0, Relaxed);
     }
     /// What was found on the way, and how many TSC ticks it took.
+    #[inline]
     pub(super) fn found(&self, findings: Findings, ticks: u64) {
-        let Findings {
-            truncated,
-            cut,
-            unmapped,
-            changed,
-            incomplete: _,
-        } = findings;
-        for (counter, found) in [
-            (&self.truncated, truncated),
-            (&self.cut, cut),
-            (&self.unmapped, unmapped),
-            (&self.changed, changed),
-        ] {
-            counter.fetch_add(u64::from(found), Relaxed);
+        add(&self.cost, ticks);
+        if findings != Findings::default() {
+            let Findings {
+                flags,
+                cut,
+                unmapped,
+            } = findings;
+            for (counter, found) in [
+                (&self.truncated, flags & flags::TRUNCATED != 0),
+                (&self.cut, cut),
+                (&self.unmapped, unmapped),
+                (&self.changed, flags & flags::CHANGED != 0),
+            ] {
+                add(counter, u64::from(found));
+            }
         }
-        self.cost.fetch_add(ticks, Relaxed);
     }
     /// The counters now. No source comes too fast yet.
     pub(super) fn read(&self) -> SampleCounters {

@@ -50,11 +50,13 @@ impl CpuState {
         }
     }
 
+    #[inline]
     fn is_armed(&self, trigger: Trigger) -> bool {
         self.armed.load(Ordering::Relaxed) == trigger as u8
     }
 
     /// Has this CPU's own source cause an NMI. If one is announced already, by a run that ended before it came, that is this one.
+    #[inline]
     fn ask_own(&self, source: &dyn SampleSource, cpu: CpuId) {
         let _ = self.expected.announce(Purpose::Sample);
         self.counters.asked(source.next(cpu));
@@ -267,6 +269,7 @@ impl Driver {
     }
 
     /// An NMI on this CPU, with what it interrupted. False if nothing here asked for it.
+    #[inline]
     pub fn on_nmi<M: Machine, T: Threads>(
         &self,
         cpu: CpuId,
@@ -279,21 +282,22 @@ impl Driver {
         };
         match state.expected.claim() {
             None => return false,
-            Some(Purpose::Proof) => {}
-            Some(Purpose::Sample) if state.is_armed(Trigger::Neighbour) => {
-                self.sample(state, cpu, at, machine, threads);
-            }
-            Some(Purpose::Sample) if state.is_armed(Trigger::Own) => {
-                self.sample(state, cpu, at, machine, threads);
-                if let Some(source) = self.source() {
-                    state.ask_own(source, cpu);
-                }
-            }
-            Some(Purpose::Sample) => state.counters.late(),
+            Some(Purpose::Proof) => return true,
+            Some(Purpose::Sample) => {}
+        }
+        let own = state.is_armed(Trigger::Own);
+        if !own && !state.is_armed(Trigger::Neighbour) {
+            state.counters.late();
+            return true;
+        }
+        self.sample(state, cpu, at, machine, threads);
+        if own && let Some(source) = self.source() {
+            state.ask_own(source, cpu);
         }
         true
     }
 
+    #[inline]
     fn sample<M: Machine, T: Threads>(
         &self,
         state: &CpuState,
@@ -314,6 +318,7 @@ impl Driver {
         state.counters.found(findings, ticks);
     }
 
+    #[inline]
     fn source(&self) -> Option<&'static dyn SampleSource> {
         self.sources
             .get(self.source.load(Ordering::Relaxed))

@@ -28,6 +28,7 @@ pub struct Expected(AtomicU8);
 impl Expected {
     /// Announces an NMI. False if one is on its way already: then none is to be sent.
     #[must_use]
+    #[inline]
     pub fn announce(&self, purpose: Purpose) -> bool {
         // Acquire and release: the send comes after this on the sender's side, the handler's look after the send.
         self.0
@@ -41,6 +42,7 @@ impl Expected {
     }
 
     /// Takes the announcement of the NMI that is being handled; `None` if there was none.
+    #[inline]
     pub fn claim(&self) -> Option<Purpose> {
         match self.0.swap(NOTHING, Ordering::AcqRel) {
             NOTHING => None,

@@ -28,6 +28,7 @@ pub struct Interrupted {
 impl Interrupted {
     /// Whether the interrupted code had interrupts off.
     #[must_use]
+    #[inline]
     pub const fn interrupts_off(&self) -> bool {
         self.rflags & RFLAGS_IF == 0
     }

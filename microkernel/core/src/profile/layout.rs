@@ -15,11 +15,13 @@ impl Span {
 
     /// Whether an address lies in it.
     #[must_use]
+    #[inline]
     pub const fn contains(&self, at: u64) -> bool {
         self.start <= at && at < self.end
     }
     /// Whether the `bytes` bytes from an address all lie in it.
     #[must_use]
+    #[inline]
     pub const fn holds(&self, at: u64, bytes: u64) -> bool {
         match at.checked_add(bytes) {
             Some(end) => self.start <= at && end <= self.end,
@@ -48,6 +50,7 @@ pub struct KernelMap {
 impl KernelMap {
     /// Whether an address lies in an entry or exit stub.
     #[must_use]
+    #[inline]
     pub fn in_stub(&self, address: u64) -> bool {
         self.stubs.iter().any(|stub| stub.contains(address))
     }

@@ -2,7 +2,7 @@
 //!
 //! Part of the sampling path; its rules are in [`super`]. The layout is [`ipc::abi::profile`]'s.
 
-use super::chain::{Findings, client_parts, first_part};
+use super::chain::{Findings, client_parts, kernel_part, program_part};
 use super::interrupted::Interrupted;
 use super::layout::KernelMap;
 use super::machine::Machine;
@@ -34,6 +34,7 @@ pub(super) struct Place<'a, M> {
 }
 
 /// Fills a slot with a record of what was interrupted at `now`, and publishes it.
+#[inline]
 pub(super) fn write<M: Machine, T: Threads>(
     mut slot: Slot<'_>,
     place: &Place<'_, M>,
@@ -52,35 +53,41 @@ pub(super) fn write<M: Machine, T: Threads>(
         at.rsp,
         at.rbp,
     ];
-    let fits = fixed.map(|word| slot.push(word)) == [true; 5];
+    if !slot.extend(fixed) {
+        findings.truncated();
+    }
     let mut program = thread.map(|thread| UserStack::new(place.machine, thread.root));
-    let mut kernel = if at.user {
-        None
+    let (stack, tagged);
+    if at.user {
+        stack = program
+            .as_mut()
+            .map_or(0, |program| top(&mut slot, program, at.rsp));
+        tagged = slot.used();
+        program_part(&mut slot, &mut findings, at, program.as_mut());
     } else {
-        let words = place.machine.kernel_stack(place.cpu, at.rsp);
-        words.map(|words| KernelStack {
+        let kernel = place.machine.kernel_stack(place.cpu, at.rsp);
+        let mut kernel = kernel.map(|words| KernelStack {
             words,
             map: place.map,
-        })
-    };
-    let stack = match (&mut program, &mut kernel) {
-        (Some(program), _) if at.user => top(&mut slot, program, at.rsp),
-        (_, Some(kernel)) => top(&mut slot, kernel, at.rsp),
-        _ => 0,
-    };
-    let tagged = slot.used();
-    let program = thread.as_ref().zip(program.as_mut());
-    first_part(&mut slot, &mut findings, at, place.map, kernel.as_mut(), program);
-    if let Some(server) = current {
+        });
+        stack = kernel
+            .as_mut()
+            .map_or(0, |kernel| top(&mut slot, kernel, at.rsp));
+        tagged = slot.used();
+        let (kernel, program) = (kernel.as_mut(), thread.as_ref().zip(program.as_mut()));
+        kernel_part(&mut slot, &mut findings, at, place.map, kernel, program);
+    }
+    if let Some(server) = current
+        && threads.served(server).is_some()
+    {
         client_parts(&mut slot, &mut findings, place.machine, threads, server);
     }
-    findings.truncated |= !fits;
     let header = Header {
         version: LAYOUT_VERSION,
         kind: KIND_SAMPLE,
         cpu: place.cpu.0,
         event: EVENT,
-        flags: findings.flags() | context_flags(at),
+        flags: findings.flags | context_flags(at),
         stack,
         counters: 0,
         tagged: (slot.used() - tagged) as u8,
@@ -105,24 +112,27 @@ const fn context_flags(at: &Interrupted) -> u16 {
 
 /// Copies up to [`STACK_WORDS`] words from the interrupted RSP upwards, and says how many there were: with them and the
 /// unwind tables, `profd` finds the caller of a function whose frame is not there yet, or no more.
+#[inline]
 fn top<S: Stack>(slot: &mut Slot<'_>, stack: &mut S, rsp: u64) -> u8 {
-    let mut copied = 0;
-    // The first brings the others near.
+    // The first brings the others to hand.
     let Some(first) = stack.word(rsp) else {
         return 0;
     };
-    if let Some(words) = stack.near::<STACK_WORDS>(rsp) {
-        let kept = words.map(|word| slot.push(word));
-        return kept.iter().filter(|&&kept| kept).count() as u8;
+    if let Some(words) = S::words::<STACK_WORDS>(stack.near(), rsp) {
+        return if slot.extend(words) { STACK_WORDS as u8 } else { 0 };
     }
-    let mut next = Some(first);
+    top_of_two(slot, stack, rsp, first)
+}
+
+/// The same where the stack, or the page that its top is in, ends.
+#[inline(never)]
+fn top_of_two<S: Stack>(slot: &mut Slot<'_>, stack: &mut S, rsp: u64, first: u64) -> u8 {
+    let (mut copied, mut next) = (0, Some(first));
     while let Some(word) = next
+        && usize::from(copied) < STACK_WORDS
         && slot.push(word)
     {
         copied += 1;
-        if usize::from(copied) == STACK_WORDS {
-            break;
-        }
         let at = rsp.checked_add(u64::from(copied) * 8);
         next = at.and_then(|at| stack.word(at));
     }

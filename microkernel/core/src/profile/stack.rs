@@ -4,7 +4,7 @@
 
 use super::layout::KernelMap;
 use super::machine::KernelWords;
-use super::translate::UserMemory;
+use super::translate::{UserMemory, Window};
 use super::walk::{Caller, End, FRAME_BYTES, Stack};
 use crate::base::addr::Frame;
 use crate::hardware::PhysMemory;
@@ -16,13 +16,29 @@ pub struct UserStack<'m, M: PhysMemory>(UserMemory<'m, M>);
 impl<'m, M: PhysMemory> UserStack<'m, M> {
     /// The stacks of the address space with this root table.
     #[must_use]
+    #[inline]
     pub const fn new(memory: &'m M, root: Frame) -> Self {
         Self(UserMemory::new(memory, root))
     }
+}
 
-    /// A frame that is not, or not whole, in the part of a page that was read last.
+impl<'m, M: PhysMemory> Stack for UserStack<'m, M> {
+    type Near = Option<Window<M::Words<'m>>>;
+
+    #[inline]
+    fn near(&self) -> Self::Near {
+        self.0.near()
+    }
+    #[inline]
+    fn words<const N: usize>(near: Self::Near, at: u64) -> Option<[u64; N]> {
+        near?.words(at)
+    }
+    #[inline]
+    fn word(&mut self, at: u64) -> Option<u64> {
+        self.0.read(at)
+    }
     #[inline(never)]
-    fn far_frame(&mut self, at: u64) -> Result<[u64; 2], End> {
+    fn frame(&mut self, at: u64) -> Result<[u64; 2], End> {
         if !at.is_multiple_of(8) || at > USER_END - FRAME_BYTES {
             return Err(End::Cut);
         }
@@ -31,27 +47,13 @@ impl<'m, M: PhysMemory> UserStack<'m, M> {
             _ => Err(End::Unmapped),
         }
     }
-}
-
-impl<M: PhysMemory> Stack for UserStack<'_, M> {
-    #[inline]
-    fn frame(&mut self, at: u64) -> Result<[u64; 2], End> {
-        match self.0.near(at) {
-            Some(words) => Ok(words),
-            None => self.far_frame(at),
-        }
-    }
-    fn word(&mut self, at: u64) -> Option<u64> {
-        self.0.read(at)
-    }
-    #[inline]
-    fn near<const N: usize>(&self, at: u64) -> Option<[u64; N]> {
-        self.0.near(at)
-    }
     #[inline]
     fn caller(&self, address: u64) -> Caller {
-        if address < USER_END {
+        // 0 becomes the largest number: one comparison for what nearly all are.
+        if address.wrapping_sub(1) < USER_END - 1 {
             Caller::Inner
+        } else if address == 0 {
+            Caller::Nobody
         } else {
             Caller::Absurd
         }
@@ -66,22 +68,32 @@ pub(super) struct KernelStack<'m, W> {
 }
 
 impl<W: KernelWords> Stack for KernelStack<'_, W> {
-    fn frame(&mut self, at: u64) -> Result<[u64; 2], End> {
-        if !self.words.span().holds(at, FRAME_BYTES) {
-            return Err(End::Cut);
+    type Near = W;
+
+    fn near(&self) -> W {
+        self.words
+    }
+    fn words<const N: usize>(near: W, at: u64) -> Option<[u64; N]> {
+        if !at.is_multiple_of(8) || !near.span().holds(at, 8 * N as u64) {
+            return None;
         }
-        match (self.words.word(at), self.words.word(at + 8)) {
-            (Some(outer), Some(address)) => Ok([outer, address]),
-            // In the stack, so it is not aligned.
-            _ => Err(End::Cut),
-        }
+        // All of them are there.
+        Some(core::array::from_fn(|index| {
+            near.word(at + 8 * index as u64).unwrap_or(0)
+        }))
     }
     fn word(&mut self, at: u64) -> Option<u64> {
         self.words.word(at)
     }
+    fn frame(&mut self, at: u64) -> Result<[u64; 2], End> {
+        Self::words(self.words, at).ok_or(End::Cut)
+    }
     fn caller(&self, address: u64) -> Caller {
+        if address == 0 {
+            return Caller::Nobody;
+        }
         // The call is what belongs to the caller; the address after it may be the next function's.
-        let call = address.wrapping_sub(1);
+        let call = address - 1;
         // A stub was entered with the program's RBP, and that is what its callee saved: it is not walked as the kernel's.
         if self.map.in_stub(call) {
             Caller::Outermost

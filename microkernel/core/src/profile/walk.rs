@@ -27,65 +27,75 @@ pub enum Caller {
     Inner,
     /// A caller whose own frame is not to be walked: it ends the chain.
     Outermost,
-    /// No caller.
+    /// There is none: this was the outermost frame.
+    Nobody,
+    /// It cannot be one.
     Absurd,
 }
 
 /// A stack that can be walked.
 pub trait Stack {
-    /// The two words of a frame: the caller's frame pointer, and the return address.
+    /// The part of it that is at hand: what was read last.
+    type Near: Copy;
+
+    /// What is at hand.
+    fn near(&self) -> Self::Near;
+    /// The `N` words from an address upwards, if it is 8-byte aligned and they are at hand.
+    fn words<const N: usize>(near: Self::Near, at: u64) -> Option<[u64; N]>;
+    /// The word at an address, which is at hand afterwards; `None` if it cannot be read.
+    fn word(&mut self, at: u64) -> Option<u64>;
+    /// The two words of a frame, wherever it is: the caller's frame pointer, and the return address.
     ///
     /// # Errors
     /// `Cut` if it is not 8-byte aligned or not in the stack's range with both of its words, `Unmapped` if they cannot be read.
     fn frame(&mut self, at: u64) -> Result<[u64; 2], End>;
-    /// The word at an 8-byte aligned address; `None` if it cannot be read.
-    fn word(&mut self, at: u64) -> Option<u64>;
-    /// The `N` words from an address upwards, if they can be read all at once; else they are to be read one by one.
-    fn near<const N: usize>(&self, _: u64) -> Option<[u64; N]> {
-        None
-    }
     /// What this return address is worth.
     fn caller(&self, address: u64) -> Caller;
 }
 
-/// Walks from `rbp` outwards and gives each return address to `push`, at most `limit` of them. Frames lie at or above `rsp`
-/// and each above the one before, so there is no way round in a circle.
+/// Walks from `rbp` outwards and gives `keep` each return address and how many were before it, until it has no room: then it says
+/// false. Says how many were kept. Frames lie at or above `rsp` and each above the one before, so there is no way round in a circle.
 #[inline]
 pub fn follow<S: Stack>(
     stack: &mut S,
     rsp: u64,
     rbp: u64,
-    limit: usize,
-    mut push: impl FnMut(u64),
-) -> End {
-    let (mut floor, mut frame) = (rsp, rbp);
-    // One frame beyond the limit is looked at: it may be where the chain ends.
-    for taken in 0..=limit {
-        if frame == 0 {
-            return End::Complete;
-        }
+    mut keep: impl FnMut(usize, u64) -> bool,
+) -> (usize, End) {
+    // A frame pointer of 0 lies below each floor.
+    let (mut floor, mut frame, mut taken) = (rsp.max(1), rbp, 0);
+    let mut near = stack.near();
+    let end = loop {
         if frame < floor {
-            return End::Cut;
+            break if frame == 0 { End::Complete } else { End::Cut };
         }
-        let [outer, address] = match stack.frame(frame) {
-            Ok(words) => words,
-            Err(end) => return end,
+        let [outer, address] = match S::words(near, frame) {
+            Some(words) => words,
+            None => match stack.frame(frame) {
+                Ok(words) => {
+                    near = stack.near();
+                    words
+                }
+                Err(end) => break end,
+            },
         };
-        if address == 0 {
-            return End::Complete;
+        let caller = stack.caller(address);
+        match caller {
+            Caller::Inner | Caller::Outermost => {}
+            Caller::Nobody => break End::Complete,
+            Caller::Absurd => break End::Cut,
         }
-        match stack.caller(address) {
-            Caller::Inner | Caller::Outermost if taken == limit => break,
-            Caller::Inner => push(address),
-            Caller::Outermost => {
-                push(address);
-                return End::Complete;
-            }
-            Caller::Absurd => return End::Cut,
+        // So a frame is looked at for which there is no room: the chain may have ended before it.
+        if !keep(taken, address) {
+            break End::Truncated;
+        }
+        taken += 1;
+        if caller == Caller::Outermost {
+            break End::Complete;
         }
         // Both words are there, so this does not overflow.
         floor = frame + FRAME_BYTES;
         frame = outer;
-    }
-    End::Truncated
+    };
+    (taken, end)
 }

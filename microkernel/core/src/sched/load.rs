@@ -47,6 +47,7 @@ impl CpuLoad {
 }
 
 /// Adds to a counter that only this CPU writes: no locked instruction.
+#[inline]
 pub fn add(counter: &AtomicU64, amount: u64) {
     counter.store(counter.load(Relaxed).wrapping_add(amount), Relaxed);
 }

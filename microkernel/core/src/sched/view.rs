@@ -75,6 +75,7 @@ impl<H: Hardware + Machine> Kernel<H> {
     }
 
     /// An NMI on this CPU, wherever that was. False if nothing in the kernel asked for it. Obeys the rules of the sampling path.
+    #[inline]
     pub fn nmi(&self, cpu: &CpuState, interrupted: &Interrupted) -> bool {
         add(&cpu.load.nmis, 1);
         let threads = View { kernel: self, cpu };

@@ -34,7 +34,7 @@ const OFF: u64 = 0x2;
 
 /// The record of one sample, and what was found.
 fn take(fake: &Fake, at: &Interrupted, threads: &FakeThreads) -> (Sample, Findings) {
-    let geometry = Geometry::new(16, 1, SLOT_WORDS).unwrap();
+    let geometry = Geometry::new(16, 1).unwrap();
     let words: Vec<_> = (0..geometry.words()).map(|_| AtomicU64::new(0)).collect();
     let ring = Writer::format(&words, geometry).unwrap();
     let mut reader = Reader::open(words[..].into(), geometry).unwrap();
@@ -45,9 +45,11 @@ fn take(fake: &Fake, at: &Interrupted, threads: &FakeThreads) -> (Sample, Findin
     };
     let findings = write(ring.begin(), &place, Tsc(77), at, threads);
     let sample = reader.drain().unwrap().next().unwrap().unwrap();
-    assert_eq!(sample.header().flags & !CONTEXT, findings.flags());
+    assert_eq!(sample.header().flags & !CONTEXT, findings.flags);
     (sample, findings)
 }
+/// The flags of incomplete parts.
+const PARTS: u16 = 0xffc0;
 const CONTEXT: u16 = flags::KERNEL | flags::INTERRUPTS_OFF | flags::IDLE;
 
 fn user_at(rip: u64, rsp: u64, rbp: u64) -> Interrupted {
@@ -179,7 +181,7 @@ fn a_kernel_stack_pointer_out_of_place_costs_the_kernel_frames_only() {
     let (sample, findings) = take(&fake, &kernel_at(TEXT + 5, 0x7000, 0x7000), &threads);
     assert_eq!(parts(&sample), [(10, [&[TEXT + 5][..], &frames].concat())]);
     assert!(findings.cut && sample.stack().is_empty());
-    assert_eq!(findings.incomplete, flags::incomplete(0));
+    assert_eq!(findings.flags & PARTS, flags::incomplete(0));
 }
 
 #[test]
@@ -189,7 +191,7 @@ fn user_code_without_a_thread_is_an_address_and_no_more() {
     let (sample, findings) = take(&fake, &user_at(0x40_0000, 0x7000, 0x7000), &threads);
     assert_eq!(parts(&sample), [(0, vec![0x40_0000])]);
     assert!(findings.cut);
-    assert_eq!(findings.incomplete, flags::incomplete(1));
+    assert_eq!(findings.flags & PARTS, flags::incomplete(1));
 }
 
 #[test]
@@ -200,8 +202,8 @@ fn a_client_whose_registers_make_no_sense_ends_the_chain() {
     let threads = FakeThreads::new(&fake, all).chained();
     let (sample, findings) = take(&fake, &user_at(0x40_0000, 0x7000, 0x7000), &threads);
     assert_eq!(parts(&sample), [(10, vec![0x40_0000, 0x40_0010])]);
-    assert!(findings.cut && !findings.changed);
-    assert_eq!(findings.incomplete, flags::incomplete(2));
+    assert!(findings.cut && findings.flags & flags::CHANGED == 0);
+    assert_eq!(findings.flags & PARTS, flags::incomplete(2));
 }
 
 #[test]
@@ -219,8 +221,8 @@ fn the_parts_that_break_off_are_named() {
             .collect();
         let expected: Vec<_> = (0..3).map(|n| if n == broken { 2 } else { 3 }).collect();
         assert_eq!(lengths, expected);
-        assert!(findings.cut && !findings.truncated);
-        assert_eq!(findings.incomplete, flags::incomplete(1 + broken));
+        assert!(findings.cut && findings.flags & flags::TRUNCATED == 0);
+        assert_eq!(findings.flags & PARTS, flags::incomplete(1 + broken));
     }
 }
 
@@ -231,7 +233,7 @@ fn clients_in_a_circle_end() {
     it.serves = Some(0);
     let threads = FakeThreads::new(&fake, vec![it]);
     let (sample, findings) = take(&fake, &user_at(0x40_0000, 0x7000, 0x7000), &threads);
-    assert!(findings.truncated && sample.parts().count() > 4);
+    assert!(findings.flags & flags::TRUNCATED != 0 && sample.parts().count() > 4);
 }
 
 proptest! {
@@ -268,7 +270,7 @@ proptest! {
         // A client is left out only where it would not have had its share.
         let left = SLOT_WORDS - sample.header().words();
         prop_assert!(parts.len() >= truth.len().min(6) || left < 2 + CLIENT_FRAMES);
-        prop_assert_eq!(findings, Findings { truncated: !whole, incomplete, ..Findings::default() });
+        prop_assert_eq!(findings, Findings { flags: incomplete | if whole { 0 } else { flags::TRUNCATED }, ..Findings::default() });
         prop_assert!(fake.count() < 1000, "bounded");
     }
 
@@ -288,9 +290,9 @@ proptest! {
         let parts = parts(&sample);
         if let Some((_, frames)) = parts.get(who) {
             prop_assert_eq!(frames, &truth[who]);
-            prop_assert!(!findings.changed);
+            prop_assert!(findings.flags & flags::CHANGED == 0);
         }
-        prop_assert!(!findings.changed || parts.len() == who);
+        prop_assert!(findings.flags & flags::CHANGED == 0 || parts.len() == who);
     }
 
     /// Registers, links and memory of any content: a record that a reader accepts, bounded work.

@@ -6,14 +6,14 @@ use crate::profile::driver::{CpuState, DISARMED, Driver, Wake};
 use crate::profile::source::{SampleSource, Tick, Trigger};
 use crate::profile::{Interrupted, KernelMap, Machine, Span};
 use ipc::abi::Error;
-use ipc::abi::profile::{DOMAINS_ALL, EventSpec, Phase, SLOT_WORDS, Source, SourceRequest};
+use ipc::abi::profile::{DOMAINS_ALL, EventSpec, Phase, Source, SourceRequest};
 use proptest::prelude::*;
 use sample_ring::{AtomicU64, Counts, Geometry, Reader, Writer};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64 as Mask, Ordering::Relaxed};
 
 /// Few enough records that rings overflow, and a quarter of them is two.
-const RING: Geometry = Geometry::new(16, 8, SLOT_WORDS).unwrap();
+const RING: Geometry = Geometry::new(16, 8).unwrap();
 const MAP: KernelMap = KernelMap {
     text: Span::EMPTY,
     stubs: &[],

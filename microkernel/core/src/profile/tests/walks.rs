@@ -28,7 +28,15 @@ const MAP: KernelMap = KernelMap {
 
 fn walk<S: Stack>(stack: &mut S, rsp: u64, rbp: u64, limit: usize) -> (Vec<u64>, End) {
     let mut found = Vec::new();
-    let end = follow(stack, rsp, rbp, limit, |address| found.push(address));
+    let (taken, end) = follow(stack, rsp, rbp, |index, address| {
+        assert_eq!(index, found.len());
+        let room = index < limit;
+        if room {
+            found.push(address);
+        }
+        room
+    });
+    assert_eq!(taken, found.len());
     (found, end)
 }
 
