@@ -1,15 +1,15 @@
 //! The sources of samples that come by NMI from a timer: docs/profiler.md, "Sources".
 
+use super::devices::Registers;
 use super::machine::machine;
 use super::percpu::PerCpu;
-use super::devices::Registers;
+use ipc::abi::profile::Source;
 use kcore::apic::hpet::{HpetBus, OneShot};
 use kcore::apic::pace::{PERIOD, Pace};
 use kcore::apic::timer::DueSample;
 use kcore::base::cpu::CpuId;
 use kcore::hardware::Hardware;
 use kcore::profile::{SampleSource, Trigger};
-use ipc::abi::profile::Source;
 
 /// With two CPUs or more: each CPU's timer, set for times of its own, sends the next CPU an NMI.
 #[derive(Debug)]

@@ -17,21 +17,21 @@ impl Pace {
     /// A sequence of its own for each seed.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
-        // An odd factor keeps seeds apart; the generator must not start at 0.
-        Self(AtomicU64::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1))
+        // Far apart in the generator's cycle, by the golden ratio's fraction of 2^64.
+        Self(AtomicU64::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
     }
 
     /// The next interval, in nanoseconds.
     #[inline]
     pub fn interval(&self) -> u64 {
-        // xorshift64* (Vigna, "An experimental exploration of Marsaglia's xorshift generators, scrambled", ACM TOMS 42(4), 2016).
-        let mut state = self.0.load(Relaxed);
-        state ^= state >> 12;
-        state ^= state << 25;
-        state ^= state >> 27;
-        self.0.store(state, Relaxed);
-        let random = state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32;
-        SHORTEST + (random * SPREAD >> 32)
+        // A linear congruential generator with Knuth's factor for MMIX ("The Art of Computer Programming", volume 2, 3.3.4, table 1); the
+        // upper bits are the good ones.
+        let state = self.0.load(Relaxed);
+        let next = state.wrapping_mul(6_364_136_223_846_793_005);
+        let next = next.wrapping_add(1_442_695_040_888_963_407);
+        self.0.store(next, Relaxed);
+        let random = next >> 32;
+        SHORTEST + ((random * SPREAD) >> 32)
     }
 }
 
@@ -53,7 +53,10 @@ mod tests {
                     .iter()
                     .filter(|&&at| (low..low + PERIOD / 10).contains(&at))
                     .count();
-                assert!(within.abs_diff(1000) < 180, "{seed}: {within} in tenth {tenth}");
+                assert!(
+                    within.abs_diff(1000) < 180,
+                    "{seed}: {within} in tenth {tenth}"
+                );
             }
         }
     }

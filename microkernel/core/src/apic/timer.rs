@@ -157,14 +157,29 @@ mod tests {
             // A little late each time, and the rate is the same.
             let at = Nanos(plan.next().0 + 20_000);
             let taken = plan.take(at);
-            assert_eq!(taken.sample, Some(DueSample { late: 20_000, missed: 0 }));
+            assert_eq!(
+                taken.sample,
+                Some(DueSample {
+                    late: 20_000,
+                    missed: 0
+                })
+            );
             assert_eq!((taken.tick, taken.deadline), (None, false));
             due.push(at.0);
         }
-        assert!(due[9_999].abs_diff(10_000 * PERIOD) < 174 * PERIOD, "six standard errors");
+        assert!(
+            due[9_999].abs_diff(10_000 * PERIOD) < 174 * PERIOD,
+            "six standard errors"
+        );
         let long = Nanos(plan.next().0 + 7 * PERIOD);
         let late = plan.take(long).sample;
-        assert_eq!(late, Some(DueSample { late: 7 * PERIOD, missed: 7 }));
+        assert_eq!(
+            late,
+            Some(DueSample {
+                late: 7 * PERIOD,
+                missed: 7
+            })
+        );
         assert!(plan.next() > long, "not made up for");
         plan.stop_sampling();
         assert_eq!(plan.next(), Nanos::NEVER);

@@ -108,7 +108,10 @@ impl<H: Hardware> Kernel<H> {
         let (rsp, rbp) = (thread.regs.get(Reg::Rsp), thread.regs.get(Reg::Rbp));
         let places = &mut report.backtrace[1..];
         let (callers, end) = follow(&mut stack, rsp, rbp, |index, address| {
-            places.get_mut(index).map(|place| *place = address).is_some()
+            places
+                .get_mut(index)
+                .map(|place| *place = address)
+                .is_some()
         });
         let end = match end {
             End::Complete => BacktraceEnd::Outermost,

@@ -126,7 +126,9 @@ impl Program {
 fn into(places: &[AtomicU64]) -> impl FnMut(usize, u64) -> bool {
     |index, address| {
         let place = places.get(index);
-        place.map(|place| place.store(address, Ordering::Relaxed)).is_some()
+        place
+            .map(|place| place.store(address, Ordering::Relaxed))
+            .is_some()
     }
 }
 

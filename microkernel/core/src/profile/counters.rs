@@ -5,8 +5,8 @@
 
 use super::chain::Findings;
 use crate::apic::timer::DueSample;
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::sched::load::add;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use ipc::abi::profile::{SampleCounters, flags};
 
 /// One CPU's counters since boot.

@@ -32,12 +32,7 @@ impl Expected {
     pub fn announce(&self, purpose: Purpose) -> bool {
         // Acquire and release: the send comes after this on the sender's side, the handler's look after the send.
         self.0
-            .compare_exchange(
-                NOTHING,
-                purpose as u8,
-                Ordering::AcqRel,
-                Ordering::Relaxed,
-            )
+            .compare_exchange(NOTHING, purpose as u8, Ordering::AcqRel, Ordering::Relaxed)
             .is_ok()
     }
 

@@ -119,7 +119,11 @@ fn top<S: Stack>(slot: &mut Slot<'_>, stack: &mut S, rsp: u64) -> u8 {
         return 0;
     };
     if let Some(words) = S::words::<STACK_WORDS>(stack.near(), rsp) {
-        return if slot.extend(words) { STACK_WORDS as u8 } else { 0 };
+        return if slot.extend(words) {
+            STACK_WORDS as u8
+        } else {
+            0
+        };
     }
     top_of_two(slot, stack, rsp, first)
 }

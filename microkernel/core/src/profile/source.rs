@@ -83,9 +83,7 @@ pub(super) fn select(
     };
     let mut sources = sources.iter().enumerate();
     sources
-        .find_map(|(index, source)| {
-            (offered >> index & 1 == 1 && fits(*source)).then_some(index)
-        })
+        .find_map(|(index, source)| (offered >> index & 1 == 1 && fits(*source)).then_some(index))
         .ok_or(Error::Unsupported)
 }
 
@@ -151,7 +149,11 @@ mod tests {
             (0b10, SourceRequest::Timer, none),
             (0b00, SourceRequest::Best, none),
         ] {
-            assert_eq!(select(&sources, offered, request), expected, "{offered:b} {request:?}");
+            assert_eq!(
+                select(&sources, offered, request),
+                expected,
+                "{offered:b} {request:?}"
+            );
         }
         assert_eq!(select(&[], u64::MAX, SourceRequest::Best), none);
     }

@@ -24,9 +24,15 @@ const MAP: KernelMap = KernelMap {
         start: STUB,
         end: STUB + 0x40,
     }],
-    syscall: Span::EMPTY,
-    syscall_switched: 0,
-    interrupts: Span::EMPTY,
+    syscall: Span {
+        start: STUB,
+        end: STUB + 0x10,
+    },
+    syscall_switched: STUB + 8,
+    interrupts: Span {
+        start: STUB + 0x10,
+        end: STUB + 0x20,
+    },
 };
 /// RFLAGS with interrupts on, and off.
 const ON: u64 = 0x202;
@@ -168,9 +174,49 @@ fn in_a_stub_the_programs_frame_pointer_is_not_walked_as_the_kernels() {
     let trap = STACK.start + 0x80;
     fake.kernel_frames(&[trap], &[TEXT + 9], 0);
     let threads = FakeThreads::new(&fake, vec![it]);
-    let (sample, findings) = take(&fake, &kernel_at(STUB + 4, trap, trap), &threads);
-    assert_eq!(parts(&sample), [(10, [&[STUB + 4][..], &frames].concat())]);
+    let (sample, findings) = take(&fake, &kernel_at(STUB + 0x24, trap, trap), &threads);
+    let expected = [&[STUB + 0x24][..], &frames].concat();
+    assert_eq!(parts(&sample), [(10, expected)]);
     assert_eq!(findings, Findings::default());
+}
+
+#[test]
+fn on_the_way_in_the_programs_registers_are_where_the_stub_has_them() {
+    let mut fake = Fake::new();
+    let (it, frames) = thread(&mut fake, 0, 2);
+    let [rip, rsp, rbp] = [Reg::Rip, Reg::Rsp, Reg::Rbp].map(|reg| it.regs.get(reg));
+    let wrong = 0x66_6000;
+    let kernel = STACK.start + 0x80;
+    // RIP, and which of RSP, RBP, RCX, the scratch word and the thread's three registers hold what is the program's there.
+    for (at, rsp_now, saved) in [
+        // SYSCALL, before and after the change of stacks: the thread's registers are those of the entry before.
+        (STUB, rsp, [wrong; 3]),
+        (STUB + 7, rsp, [wrong; 3]),
+        (STUB + 8, kernel, [wrong; 3]),
+        (STUB + 0xf, kernel, [wrong; 3]),
+        // An interrupt: the hardware has saved RIP and RSP.
+        (STUB + 0x10, kernel, [rip, rsp, wrong]),
+        (STUB + 0x1f, kernel, [rip, rsp, wrong]),
+        // Behind both, and on the way out.
+        (STUB + 0x20, kernel, [rip, rsp, rbp]),
+        (TEXT + 4, kernel, [rip, rsp, rbp]),
+    ] {
+        let entering = MAP.syscall.contains(at);
+        let interrupted = Interrupted {
+            rcx: if entering { rip } else { wrong },
+            scratch: if entering && rsp_now == kernel {
+                rsp
+            } else {
+                wrong
+            },
+            ..kernel_at(at, rsp_now, if at == TEXT + 4 { 0 } else { rbp })
+        };
+        let threads = FakeThreads::new(&fake, vec![FakeThread::new(it.root, saved)]);
+        let (sample, findings) = take(&fake, &interrupted, &threads);
+        let expected = [&[at][..], &frames].concat();
+        assert_eq!(parts(&sample), [(10, expected)], "{:#x}", at - STUB);
+        assert_eq!(findings, Findings::default());
+    }
 }
 
 #[test]
@@ -247,9 +293,9 @@ proptest! {
             depths.iter().enumerate().map(|(n, &depth)| thread(&mut fake, n as u64, depth)).unzip();
         let rbp = all[0].regs.get(Reg::Rbp);
         let threads = FakeThreads::new(&fake, all).chained();
-        let at = if kernel { kernel_at(STUB + 4, STACK.end, 0) } else { user_at(truth[0][0], 0x7000, rbp) };
+        let at = if kernel { kernel_at(STUB + 0x24, STACK.end, 0) } else { user_at(truth[0][0], 0x7000, rbp) };
         if kernel {
-            truth[0].insert(0, STUB + 4);
+            truth[0].insert(0, STUB + 0x24);
         }
         let (sample, findings) = take(&fake, &at, &threads);
         let parts = parts(&sample);

@@ -117,7 +117,8 @@ pub struct FakeWords<'f> {
 
 impl Words for FakeWords<'_> {
     fn word(self, index: usize) -> u64 {
-        self.fake.read(self.frame.start().offset(index as u64 % 512 * 8))
+        self.fake
+            .read(self.frame.start().offset(index as u64 % 512 * 8))
     }
 }
 

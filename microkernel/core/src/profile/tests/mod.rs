@@ -2,6 +2,7 @@
 
 mod chains;
 mod fake;
+mod nmis;
 mod runs;
 mod translation;
 mod walks;

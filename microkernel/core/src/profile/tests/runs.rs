@@ -99,9 +99,8 @@ fn bench(cpus: usize) -> Bench {
     let rings: Vec<&'static Vec<AtomicU64>> = (0..cpus)
         .map(|_| leak((0..RING.words()).map(|_| AtomicU64::new(0)).collect()))
         .collect();
-    let state = |words: &&'static Vec<AtomicU64>| {
-        CpuState::new(Writer::format(words, RING).unwrap())
-    };
+    let state =
+        |words: &&'static Vec<AtomicU64>| CpuState::new(Writer::format(words, RING).unwrap());
     let states = leak(rings.iter().map(state).collect::<Vec<_>>());
     let strict = leak(Strict::default());
     assert!(strict.cpus.set(states).is_ok());
