@@ -54,11 +54,12 @@ pub use loom::sync::atomic::AtomicU64;
 pub use core::sync::atomic::AtomicU64;
 
 #[cfg(loom)]
-use loom::sync::atomic::{Ordering, fence};
+use loom::sync::atomic::fence;
 
 #[cfg(not(loom))]
-use core::sync::atomic::{Ordering, fence};
+use core::sync::atomic::fence;
 
+pub use core::sync::atomic::Ordering;
 pub use geometry::Geometry;
 #[cfg(not(loom))]
 pub use memory::words;

@@ -46,11 +46,7 @@ fn race(before: u64, during: u64) {
         let thread = thread::spawn({
             let words = words.clone();
             move || {
-                let writer = Writer {
-                    words: &words,
-                    geometry: SMALL,
-                    written: AtomicU64::new(before),
-                };
+                let writer = Writer::of(&words, SMALL, before).unwrap();
                 for n in before + 1..=before + during {
                     write(&writer, n);
                 }

@@ -10,10 +10,10 @@ use ipc::abi::profile::SLOT_WORDS;
 /// Where a CPU puts its records.
 #[derive(Debug)]
 pub struct Writer<'a> {
-    pub(crate) words: &'a [AtomicU64],
-    pub(crate) geometry: Geometry,
+    head: &'a AtomicU64,
+    slots: &'a [[AtomicU64; SLOT_WORDS]],
     /// Records written, as only the writer knows it: it stores the ring's head and never reads it back.
-    pub(crate) written: AtomicU64,
+    written: AtomicU64,
 }
 
 impl<'a> Writer<'a> {
@@ -27,10 +27,16 @@ impl<'a> Writer<'a> {
         words[WORD_RECORDS].store(geometry.records() as u64, Ordering::Relaxed);
         words[WORD_SLOT_WORDS].store(SLOT_WORDS as u64, Ordering::Relaxed);
         words[WORD_MAGIC].store(MAGIC, Ordering::Release);
+        Self::of(words, geometry, 0)
+    }
+
+    /// The writer of a ring into which so many records were written.
+    pub(crate) fn of(words: &'a [AtomicU64], geometry: Geometry, written: u64) -> Option<Self> {
+        let (header, slots) = words.split_at_checked(geometry.header_words())?;
         Some(Self {
-            words,
-            geometry,
-            written: AtomicU64::new(0),
+            head: header.get(WORD_HEAD)?,
+            slots: slots.as_chunks().0.get(..geometry.records())?,
+            written: AtomicU64::new(written),
         })
     }
 
@@ -44,25 +50,24 @@ impl<'a> Writer<'a> {
     /// Records the ring holds.
     #[must_use]
     pub const fn records(&self) -> usize {
-        self.geometry.records()
+        self.slots.len()
     }
 
     /// Opens the next record. From here until [`Slot::publish`] the oldest record is gone and the new one is not there.
     #[must_use]
     #[inline]
     pub fn begin(&self) -> Slot<'_> {
-        let sequence = self.head() + 1;
-        let words = self.words[self.geometry.slot(sequence)..]
-            .first_chunk()
-            .expect("`format` saw that all slots are there");
+        let written = self.head();
+        // There is a power of two of them.
+        let words = &self.slots[written as usize & (self.slots.len() - 1)];
         words[0].store(0, Ordering::Relaxed);
         // No payload store may be seen before the sequence is seen to be gone.
         fence(Ordering::Release);
         Slot {
             words,
-            head: &self.words[WORD_HEAD],
+            head: self.head,
             written: &self.written,
-            sequence,
+            sequence: written + 1,
             used: Slot::FIRST,
         }
     }

@@ -6,7 +6,6 @@ use super::percpu::PerCpu;
 use ipc::abi::profile::Source;
 use kcore::apic::hpet::{HpetBus, OneShot};
 use kcore::apic::pace::{PERIOD, Pace};
-use kcore::apic::timer::DueSample;
 use kcore::base::cpu::CpuId;
 use kcore::hardware::Hardware;
 use kcore::profile::{SampleSource, Trigger};
@@ -41,20 +40,27 @@ impl SampleSource for Neighbours {
 /// With one CPU: a timer of the HPET, which interrupts by a line that the I/O APIC turns into an NMI.
 #[derive(Debug)]
 pub struct Alone {
+    hpet: &'static OneShot<Hpet>,
     pace: Pace,
+    /// Counts of a period.
+    period: u64,
 }
 
 impl Alone {
-    /// Made at boot.
+    /// Of this timer.
     #[must_use]
-    pub const fn new() -> Self {
-        Self { pace: Pace::new(0) }
+    pub fn new(hpet: &'static OneShot<Hpet>) -> Self {
+        Self {
+            hpet,
+            pace: Pace::new(0),
+            period: hpet.counts(PERIOD),
+        }
     }
 }
 
-/// Nanoseconds after which a timer that has not interrupted has missed its time: it compares for equality, and was set when
-/// that had passed.
-const LOST: u64 = 5 * PERIOD;
+/// Periods after which a timer that has not interrupted has missed its time: it compares for equality, and was set when that had
+/// passed.
+const LOST: u64 = 5;
 
 impl SampleSource for Alone {
     fn id(&self) -> Source {
@@ -67,29 +73,22 @@ impl SampleSource for Alone {
         Trigger::Own
     }
     fn arm(&self, _: CpuId) {
-        if let Some(hpet) = &machine().hpet {
-            hpet.start(self.pace.interval());
-        }
+        self.hpet.start(self.pace.interval(self.period));
     }
     fn disarm(&self, _: CpuId) {
-        if let Some(hpet) = &machine().hpet {
-            hpet.stop();
-        }
+        self.hpet.stop();
     }
-    fn next(&self, _: CpuId) -> DueSample {
-        let Some(hpet) = &machine().hpet else {
-            return DueSample::default();
-        };
-        let late = hpet.passed().unwrap_or(0);
-        hpet.start(self.pace.interval());
-        DueSample {
-            late,
-            missed: late / PERIOD,
+    fn next(&self, _: CpuId) -> u64 {
+        let late = u64::from(self.hpet.next(self.pace.interval(self.period)));
+        if late < self.period {
+            0
+        } else {
+            late / self.period
         }
     }
     fn is_lost(&self, _: CpuId) -> bool {
-        let passed = machine().hpet.as_ref().and_then(OneShot::passed);
-        passed.is_some_and(|late| late > LOST)
+        let late = self.hpet.passed().map_or(0, u64::from);
+        late > LOST * self.period
     }
 }
 

@@ -112,15 +112,26 @@ fn highest(boot: &Boot) -> u64 {
     boot.mapped.ranges().last().map_or(0, |range| range.end)
 }
 
-static ALONE: Alone = Alone::new();
+static NEIGHBOURS: Neighbours = Neighbours;
+static TICKS: Tick = Tick {
+    frequency: 1_000_000_000 / TICK,
+};
+
 /// The samples' sources, best first.
-static SOURCES: [&dyn SampleSource; 3] = [
-    &Neighbours,
-    &ALONE,
-    &Tick {
-        frequency: 1_000_000_000 / TICK,
-    },
-];
+fn sources(
+    memory: &mut BootMemory,
+    machine: &'static Machine,
+    cpus: u8,
+) -> Result<&'static [&'static dyn SampleSource], OutOfMemory> {
+    let nmi: Option<&'static dyn SampleSource> = match &machine.hpet {
+        _ if cpus > 1 => Some(&NEIGHBOURS),
+        Some(hpet) => Some(memory.value(Alone::new(hpet))?),
+        None => None,
+    };
+    let mut sources = nmi.into_iter().chain([&TICKS as &dyn SampleSource]);
+    let count = 1 + usize::from(nmi.is_some());
+    Ok(memory.slice(count, |_| sources.next().expect("there are so many"))?)
+}
 
 /// Makes what the kernel is made of. What memory is left is its to give.
 ///
@@ -140,7 +151,7 @@ pub fn parts(
     let processes = processes(boot.ram_bytes);
     let items = per_process::TIMED * processes;
     let work = WorkQueue::new(memory.slice(per_process::WORK * processes, |_| None)?);
-    let (rings, profiler) = driver(memory, cpus)?;
+    let (rings, profiler) = driver(memory, machine, cpus)?;
     let info_page = info_page(memory, machine, cpus)?;
 
     let lines = memory.slice(INTERRUPTS as usize, |_| None)?;
@@ -228,7 +239,12 @@ pools! {
 
 /// The profiling driver and its rings, which lie in a row of frames so that `profd` can map them.
 #[inline(never)]
-fn driver(memory: &mut BootMemory, cpus: u8) -> Result<(Frame, Driver), OutOfMemory> {
+fn driver(
+    memory: &mut BootMemory,
+    machine: &'static Machine,
+    cpus: u8,
+) -> Result<(Frame, Driver), OutOfMemory> {
+    let sources = sources(memory, machine, cpus)?;
     let span = |range: Range| Span {
         start: range.start,
         end: range.end,
@@ -243,7 +259,7 @@ fn driver(memory: &mut BootMemory, cpus: u8) -> Result<(Frame, Driver), OutOfMem
     })?;
     let map = kernel_map(memory.slice(1, |_| span(stubs()))?);
     let driver =
-        Driver::new(states, &SOURCES, map).expect("there are no more CPUs than a mask holds");
+        Driver::new(states, sources, map).expect("there are no more CPUs than a mask holds");
     debug_assert!(bytes.is_multiple_of(PAGE_SIZE), "rings are whole pages");
     Ok((PhysAddr(first).frame(), driver))
 }

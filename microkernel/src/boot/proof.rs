@@ -19,7 +19,9 @@ pub fn nmis(kernel: &Kernel<Machine>, machine: &Machine) {
     let proven = match (kernel.cpus, &machine.hpet) {
         ([alone], Some(hpet)) => {
             machine.route_hpet(hpet);
-            let arrives = arrives(kernel, machine, alone.token.id(), || hpet.start(SOON));
+            let arrives = arrives(kernel, machine, alone.token.id(), || {
+                hpet.start(hpet.counts(SOON))
+            });
             // It would interrupt again when its counter comes round.
             hpet.stop();
             arrives.then_some(Trigger::Own)

@@ -41,9 +41,7 @@ pub const BYTES: u64 = TIMERS + TIMERS_MAX * TIMER_BYTES;
 #[derive(Debug)]
 pub struct OneShot<B> {
     bus: B,
-    /// Counts in a nanosecond and nanoseconds in a count, each times 2^32.
-    counts: u64,
-    nanos: u64,
+    hz: u64,
     timer: u64,
     line: u32,
     /// What the comparator was set to last.
@@ -62,8 +60,7 @@ impl<B: HpetBus> OneShot<B> {
         let (timer, line) = (0..=u64::from(last)).find_map(|timer| Some((timer, wired(timer)?)))?;
         Some(Self {
             bus,
-            counts: (u128::from(hz) << 32).div_ceil(1_000_000_000) as u64,
-            nanos: (1_000_000_000 << 32) / hz.max(1),
+            hz,
             timer,
             line,
             asked: AtomicU32::new(0),
@@ -89,19 +86,28 @@ impl<B: HpetBus> OneShot<B> {
         self.bus.write(self.register(0), wired);
     }
 
-    /// Interrupts once, after so many nanoseconds: at least one count, at most half of what the counter's 32 bits hold. In place of
-    /// what was asked before.
+    /// Counts in so many nanoseconds, rounded up.
+    pub fn counts(&self, nanos: u64) -> u64 {
+        (u128::from(nanos) * u128::from(self.hz)).div_ceil(1_000_000_000) as u64
+    }
+
+    /// Interrupts once, after so many counts: at least one, at most half of what the counter's 32 bits hold. In place of what was asked
+    /// before.
+    pub fn start(&self, counts: u64) {
+        self.next(counts);
+        let configuration = self.bus.read(self.register(0));
+        self.bus.write(self.register(0), configuration | ENABLED);
+    }
+
+    /// The same once it was started and has interrupted. Says how many counts ago it was to.
     #[inline]
-    pub fn start(&self, nanos: u64) {
-        let counts = (u128::from(nanos) * u128::from(self.counts)) >> 32;
-        let counts = counts.clamp(1, 1 << 31) as u32;
-        let at = self.bus.read(COUNTER).wrapping_add(counts);
+    pub fn next(&self, counts: u64) -> u32 {
+        let now = self.bus.read(COUNTER);
+        let late = now.wrapping_sub(self.asked.load(Relaxed));
+        let at = now.wrapping_add(counts.clamp(1, 1 << 31) as u32);
         self.asked.store(at, Relaxed);
         self.bus.write(self.register(COMPARATOR), at);
-        let configuration = self.bus.read(self.register(0));
-        if configuration & ENABLED == 0 {
-            self.bus.write(self.register(0), configuration | ENABLED);
-        }
+        late
     }
 
     /// Interrupts no more. An interrupt that is on its way still comes.
@@ -110,12 +116,11 @@ impl<B: HpetBus> OneShot<B> {
         self.bus.write(self.register(0), configuration & !ENABLED);
     }
 
-    /// Nanoseconds since the time that was asked for; `None` if it is still to come.
-    #[inline]
-    pub fn passed(&self) -> Option<u64> {
+    /// Counts since the time that was asked for; `None` if it is still to come.
+    pub fn passed(&self) -> Option<u32> {
         let asked = self.asked.load(Relaxed);
         let since = self.bus.read(COUNTER).wrapping_sub(asked);
-        (since < 1 << 31).then(|| ((u128::from(since) * u128::from(self.nanos)) >> 32) as u64)
+        (since < 1 << 31).then_some(since)
     }
 }
 
@@ -180,7 +185,7 @@ mod tests {
         let configuration = || hpet.registers.borrow()[&TIMERS];
         assert_eq!(configuration(), JUNK | NARROW | 8 << ROUTE_SHIFT);
         assert_eq!(hpet.registers.borrow()[&CONFIGURATION], COUNT);
-        timer.start(1000);
+        timer.start(100);
         assert_eq!(configuration() & ENABLED, ENABLED);
         timer.stop();
         assert_eq!(configuration(), JUNK | NARROW | 8 << ROUTE_SHIFT);
@@ -190,18 +195,17 @@ mod tests {
     fn a_time_is_counted_over_the_wrap_and_known_to_have_passed() {
         let hpet = fake(&[1 << 8]);
         let timer = OneShot::find(&hpet, 100_000_000, 24).unwrap();
+        assert_eq!((timer.counts(1000), timer.counts(1)), (100, 1));
         timer.prepare();
-        timer.start(1000);
+        timer.start(100);
         // Read once to start, at the wrap's last counts.
         let asked = (u32::MAX - 9).wrapping_add(100);
-        assert_eq!(hpet.registers.borrow()[&(TIMERS + COMPARATOR)], asked);
-        assert_eq!(timer.passed(), None);
+        let comparator = || hpet.registers.borrow()[&(TIMERS + COMPARATOR)];
+        assert_eq!((comparator(), timer.passed()), (asked, None));
         hpet.counter.set(asked + 49);
-        let late = timer.passed().unwrap();
-        assert!((499..=500).contains(&late), "{late}");
-        timer.start(0);
-        let at = hpet.registers.borrow()[&(TIMERS + COMPARATOR)];
-        assert_eq!(at, asked + 52, "never now: that would be missed");
+        assert_eq!(timer.passed(), Some(50));
+        assert_eq!(timer.next(0), 51);
+        assert_eq!(comparator(), asked + 52, "never now: that would be missed");
         timer.start(u64::MAX);
         assert_eq!(timer.passed(), None);
     }

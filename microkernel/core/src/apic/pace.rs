@@ -4,12 +4,10 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Nanoseconds from one sample to the next, on average.
 pub const PERIOD: u64 = 1_000_000;
-/// The shortest and the longest; what lies between is equally likely. An interval that is drawn anew each time lets the samples drift through
-/// any period that the work may have: after `n` of them their phase is spread over about `289 * sqrt(n)` microseconds.
-const SHORTEST: u64 = PERIOD / 2;
-const SPREAD: u64 = PERIOD + 1;
 
-/// A CPU's sequence of intervals. Only that CPU uses it.
+/// A CPU's sequence of intervals, from a half to three halves of a period, each as likely as any other. Drawn anew each time, they let the
+/// samples drift through any period that the work may have: after `n` of them their phase is spread over about 0.29 periods times the
+/// root of `n`. Only that CPU uses it.
 #[derive(Debug)]
 pub struct Pace(AtomicU64);
 
@@ -21,9 +19,9 @@ impl Pace {
         Self(AtomicU64::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
     }
 
-    /// The next interval, in nanoseconds.
+    /// The next interval, in the unit of the period, which is below 2^32.
     #[inline]
-    pub fn interval(&self) -> u64 {
+    pub fn interval(&self, period: u64) -> u64 {
         // A linear congruential generator with Knuth's factor for MMIX ("The Art of Computer Programming", volume 2, 3.3.4, table 1); the
         // upper bits are the good ones.
         let state = self.0.load(Relaxed);
@@ -31,7 +29,7 @@ impl Pace {
         let next = next.wrapping_add(1_442_695_040_888_963_407);
         self.0.store(next, Relaxed);
         let random = next >> 32;
-        SHORTEST + ((random * SPREAD) >> 32)
+        period / 2 + ((random * (period + 1)) >> 32)
     }
 }
 
@@ -43,12 +41,12 @@ mod tests {
     fn intervals_are_about_a_millisecond_and_lie_anywhere_between_their_bounds() {
         for seed in 0..64 {
             let pace = Pace::new(seed);
-            let intervals: Vec<u64> = (0..10_000).map(|_| pace.interval()).collect();
+            let intervals: Vec<u64> = (0..10_000).map(|_| pace.interval(PERIOD)).collect();
             let mean = intervals.iter().sum::<u64>() / 10_000;
             // Six standard errors of 289 us / sqrt(10,000).
             assert!(mean.abs_diff(PERIOD) < 17_400, "{seed}: {mean}");
             for tenth in 0..10 {
-                let low = SHORTEST + tenth * PERIOD / 10;
+                let low = PERIOD / 2 + tenth * PERIOD / 10;
                 let within = intervals
                     .iter()
                     .filter(|&&at| (low..low + PERIOD / 10).contains(&at))
@@ -64,7 +62,9 @@ mod tests {
     #[test]
     fn cpus_do_not_sample_in_step() {
         let (a, b) = (Pace::new(0), Pace::new(1));
-        let same = (0..1000).filter(|_| a.interval() == b.interval()).count();
+        let same = (0..1000)
+            .filter(|_| a.interval(PERIOD) == b.interval(PERIOD))
+            .count();
         assert!(same < 5, "{same}");
     }
 }

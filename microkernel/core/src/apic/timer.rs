@@ -58,7 +58,7 @@ impl TimerPlan {
 
     /// Samples from now on.
     pub fn start_sampling(&self, now: Nanos) {
-        let first = now.0.saturating_add(self.pace.interval());
+        let first = now.0.saturating_add(self.pace.interval(PERIOD));
         self.sample.store(first, Ordering::Relaxed);
     }
 
@@ -103,7 +103,7 @@ impl TimerPlan {
     fn take_sample(&self, now: Nanos) -> Option<DueSample> {
         let due = self.sample.load(Ordering::Relaxed);
         let late = now.0.checked_sub(due)?;
-        let interval = self.pace.interval();
+        let interval = self.pace.interval(PERIOD);
         let next = due.saturating_add(interval);
         let missed = if next <= now.0 { late / PERIOD } else { 0 };
         let next = if next <= now.0 {

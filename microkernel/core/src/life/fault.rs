@@ -9,8 +9,9 @@ use crate::object::Thread;
 use crate::profile::{End, UserStack, follow};
 use crate::sched::load::add;
 use core::sync::atomic::Ordering::Relaxed;
-use ipc::abi::exit::{BacktraceEnd, CrashReport, ExitReason, FaultKind};
+use ipc::abi::exit::{BACKTRACE_MAX, BacktraceEnd, CrashReport, ExitReason, FaultKind};
 use ipc::abi::trace::TraceKind;
+use sample_ring::AtomicU64;
 
 /// Registers of a crash report, in its order.
 const REPORTED: [Reg; 18] = [
@@ -106,13 +107,11 @@ impl<H: Hardware> Kernel<H> {
         };
         let mut stack = UserStack::new(self.hw, root);
         let (rsp, rbp) = (thread.regs.get(Reg::Rsp), thread.regs.get(Reg::Rbp));
-        let places = &mut report.backtrace[1..];
-        let (callers, end) = follow(&mut stack, rsp, rbp, |index, address| {
-            places
-                .get_mut(index)
-                .map(|place| *place = address)
-                .is_some()
-        });
+        let places: [_; BACKTRACE_MAX - 1] = core::array::from_fn(|_| AtomicU64::new(0));
+        let (callers, end) = follow(&mut stack, rsp, rbp, &places);
+        for (to, address) in report.backtrace[1..].iter_mut().zip(&places).take(callers) {
+            *to = address.load(Relaxed);
+        }
         let end = match end {
             End::Complete => BacktraceEnd::Outermost,
             End::Truncated => BacktraceEnd::More,

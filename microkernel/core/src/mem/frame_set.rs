@@ -58,7 +58,7 @@ impl FrameSet {
         u64::from(frame.0).wrapping_sub(self.first) < self.count || self.has_bit(frame)
     }
 
-    #[inline(never)]
+    #[inline]
     fn has_bit(&self, frame: Frame) -> bool {
         let number = frame.0 as usize;
         self.words

@@ -13,7 +13,7 @@ use crate::hardware::PhysMemory;
 use core::sync::atomic::{Ordering, fence};
 use ipc::abi::layout::USER_END;
 use ipc::abi::profile::{CLIENT_FRAMES, FIRST_FRAMES, Marker, flags};
-use sample_ring::{AtomicU64, Slot};
+use sample_ring::Slot;
 
 /// Words of a marker and of the frames that are kept for it at least.
 const CLIENT_WORDS: usize = 2 + CLIENT_FRAMES;
@@ -115,20 +115,9 @@ impl Program {
             return End::Truncated;
         };
         first.store(self.rip, Ordering::Relaxed);
-        let (taken, end) = follow(stack, self.rsp, self.rbp, into(places));
+        let (taken, end) = follow(stack, self.rsp, self.rbp, places);
         slot.fill(1 + taken);
         end
-    }
-}
-
-/// Keeps addresses in the words of a record, as long as there are any.
-#[inline]
-fn into(places: &[AtomicU64]) -> impl FnMut(usize, u64) -> bool {
-    |index, address| {
-        let place = places.get(index);
-        place
-            .map(|place| place.store(address, Ordering::Relaxed))
-            .is_some()
     }
 }
 
@@ -178,7 +167,7 @@ pub(super) fn kernel_part<M: PhysMemory, W: KernelWords>(
         let end = match kernel {
             Some(stack) => {
                 let places = slot.free(FIRST_FRAMES - 1);
-                let (taken, end) = follow(stack, at.rsp, at.rbp, into(places));
+                let (taken, end) = follow(stack, at.rsp, at.rbp, places);
                 slot.fill(taken);
                 end
             }

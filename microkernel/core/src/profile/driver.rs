@@ -59,7 +59,10 @@ impl CpuState {
     #[inline]
     fn ask_own(&self, source: &dyn SampleSource, cpu: CpuId) {
         let _ = self.expected.announce(Purpose::Sample);
-        self.counters.asked(source.next(cpu));
+        let missed = source.next(cpu);
+        if missed > 0 {
+            self.counters.missed(missed);
+        }
     }
 }
 

@@ -2,7 +2,6 @@
 //!
 //! The kernel gives the driver its sources, best first, and offers those that have shown that they work on every CPU.
 
-use crate::apic::timer::DueSample;
 use crate::base::cpu::CpuId;
 use ipc::abi::Error;
 use ipc::abi::profile::{DOMAINS_ALL, EVENT_CYCLES, EventSpec, Source, SourceRequest};
@@ -31,10 +30,10 @@ pub trait SampleSource: Sync {
     fn arm(&self, cpu: CpuId);
     /// Stops it on this CPU. An NMI that is on its way still comes.
     fn disarm(&self, cpu: CpuId);
-    /// Asks for the next NMI, and says how late the last one was: part of the sampling path. Only of a source that is its own
-    /// [`Trigger`].
-    fn next(&self, _: CpuId) -> DueSample {
-        DueSample::default()
+    /// Asks for the next NMI, and says how many samples were due since the last one and not taken: part of the sampling path. Only of a
+    /// source that is its own [`Trigger`].
+    fn next(&self, _: CpuId) -> u64 {
+        0
     }
     /// Whether the NMI that it asked for is so late that it will not come; only of a source that is its own [`Trigger`].
     fn is_lost(&self, _: CpuId) -> bool {

@@ -5,7 +5,7 @@
 use super::layout::KernelMap;
 use super::machine::KernelWords;
 use super::translate::{UserMemory, Window};
-use super::walk::{Caller, End, FRAME_BYTES, Stack};
+use super::walk::{End, FRAME_BYTES, Stack};
 use crate::base::addr::Frame;
 use crate::hardware::PhysMemory;
 use ipc::abi::layout::USER_END;
@@ -48,15 +48,16 @@ impl<'m, M: PhysMemory> Stack for UserStack<'m, M> {
         }
     }
     #[inline]
-    fn caller(&self, address: u64) -> Caller {
-        // 0 becomes the largest number: one comparison for what nearly all are.
-        if address.wrapping_sub(1) < USER_END - 1 {
-            Caller::Inner
-        } else if address == 0 {
-            Caller::Nobody
+    fn is_inner(&self, address: u64) -> bool {
+        // 0, which ends a chain, becomes the largest number.
+        address.wrapping_sub(1) < USER_END - 1
+    }
+    fn odd_caller(&self, address: u64) -> Result<(), End> {
+        Err(if address == 0 {
+            End::Complete
         } else {
-            Caller::Absurd
-        }
+            End::Cut
+        })
     }
 }
 
@@ -88,19 +89,17 @@ impl<W: KernelWords> Stack for KernelStack<'_, W> {
     fn frame(&mut self, at: u64) -> Result<[u64; 2], End> {
         Self::words(self.words, at).ok_or(End::Cut)
     }
-    fn caller(&self, address: u64) -> Caller {
-        if address == 0 {
-            return Caller::Nobody;
-        }
-        // The call is what belongs to the caller; the address after it may be the next function's.
-        let call = address - 1;
-        // A stub was entered with the program's RBP, and that is what its callee saved: it is not walked as the kernel's.
-        if self.map.in_stub(call) {
-            Caller::Outermost
-        } else if self.map.text.contains(call) {
-            Caller::Inner
-        } else {
-            Caller::Absurd
+    // The call is what belongs to the caller; the address after it may be the next function's.
+    fn is_inner(&self, address: u64) -> bool {
+        let call = address.wrapping_sub(1);
+        self.map.text.contains(call) && !self.map.in_stub(call)
+    }
+    fn odd_caller(&self, address: u64) -> Result<(), End> {
+        match address {
+            0 => Err(End::Complete),
+            // A stub was entered with the program's RBP, and that is what its callee saved: it is not walked as the kernel's.
+            _ if self.map.in_stub(address - 1) => Ok(()),
+            _ => Err(End::Cut),
         }
     }
 }

@@ -4,6 +4,8 @@
 //! RBP and `[rbp + 8]` the return address (System V ABI for AMD64, section 3.2.2). Outermost frames have RBP 0, which is
 //! how threads start.
 
+use sample_ring::{AtomicU64, Ordering};
+
 /// Bytes of a frame's two words: the caller's RBP and the return address.
 pub(super) const FRAME_BYTES: u64 = 16;
 
@@ -18,19 +20,6 @@ pub enum End {
     Cut,
     /// At a frame that is not mapped, or not for the program.
     Unmapped,
-}
-
-/// What a return address is worth.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Caller {
-    /// A caller; the walk goes on from its frame.
-    Inner,
-    /// A caller whose own frame is not to be walked: it ends the chain.
-    Outermost,
-    /// There is none: this was the outermost frame.
-    Nobody,
-    /// It cannot be one.
-    Absurd,
 }
 
 /// A stack that can be walked.
@@ -49,22 +38,24 @@ pub trait Stack {
     /// # Errors
     /// `Cut` if it is not 8-byte aligned or not in the stack's range with both of its words, `Unmapped` if they cannot be read.
     fn frame(&mut self, at: u64) -> Result<[u64; 2], End>;
-    /// What this return address is worth.
-    fn caller(&self, address: u64) -> Caller;
+    /// Whether this return address is a caller's, from whose frame the walk goes on: what nearly all are.
+    fn is_inner(&self, address: u64) -> bool;
+    /// What becomes of a chain at another: it is the last, or no more part of it.
+    ///
+    /// # Errors
+    /// How the chain ended before it.
+    fn odd_caller(&self, address: u64) -> Result<(), End>;
 }
 
-/// Walks from `rbp` outwards and gives `keep` each return address and how many were before it, until it has no room: then it says
-/// false. Says how many were kept. Frames lie at or above `rsp` and each above the one before, so there is no way round in a circle.
-#[inline]
-pub fn follow<S: Stack>(
-    stack: &mut S,
-    rsp: u64,
-    rbp: u64,
-    mut keep: impl FnMut(usize, u64) -> bool,
-) -> (usize, End) {
+/// Walks from `rbp` outwards and puts the return addresses into `places`, as long as there are any; says how many it put. Frames lie
+/// at or above `rsp` and each above the one before, so there is no way round in a circle.
+// Apart from its callers, so that the loop has the registers for itself.
+#[inline(never)]
+pub fn follow<S: Stack>(stack: &mut S, rsp: u64, rbp: u64, places: &[AtomicU64]) -> (usize, End) {
     // A frame pointer of 0 lies below each floor.
-    let (mut floor, mut frame, mut taken) = (rsp.max(1), rbp, 0);
+    let (mut floor, mut frame) = (rsp.max(1), rbp);
     let mut near = stack.near();
+    let mut taken = 0;
     let end = loop {
         if frame < floor {
             break if frame == 0 { End::Complete } else { End::Cut };
@@ -79,18 +70,20 @@ pub fn follow<S: Stack>(
                 Err(end) => break end,
             },
         };
-        let caller = stack.caller(address);
-        match caller {
-            Caller::Inner | Caller::Outermost => {}
-            Caller::Nobody => break End::Complete,
-            Caller::Absurd => break End::Cut,
+        let mut last = false;
+        if !stack.is_inner(address) {
+            match stack.odd_caller(address) {
+                Ok(()) => last = true,
+                Err(end) => break end,
+            }
         }
         // So a frame is looked at for which there is no room: the chain may have ended before it.
-        if !keep(taken, address) {
+        let Some(place) = places.get(taken) else {
             break End::Truncated;
-        }
+        };
+        place.store(address, Ordering::Relaxed);
         taken += 1;
-        if caller == Caller::Outermost {
+        if last {
             break End::Complete;
         }
         // Both words are there, so this does not overflow.

@@ -55,11 +55,11 @@ impl SampleSource for Nmis {
         }
     }
     fn disarm(&self, _: CpuId) {}
-    fn next(&self, cpu: CpuId) -> DueSample {
+    fn next(&self, cpu: CpuId) -> u64 {
         assert_eq!(self.trigger, Trigger::Own);
         self.lost.fetch_and(!cpu.bit(), Relaxed);
         self.asked.fetch_or(cpu.bit(), Relaxed);
-        DUE
+        0
     }
     fn is_lost(&self, cpu: CpuId) -> bool {
         self.lost.load(Relaxed) & cpu.bit() != 0

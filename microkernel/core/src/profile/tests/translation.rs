@@ -145,7 +145,8 @@ proptest! {
             for at in [at, address] {
                 let before = fake.count();
                 let _ = memory.read(at);
-                prop_assert!(fake.count() - before <= 5);
+                // A large page is found out at its own level, and then looked up from the root.
+        prop_assert!(fake.count() - before <= 3 + 5);
             }
         }
     }

@@ -9,6 +9,7 @@ use crate::profile::stack::{KernelStack, UserStack};
 use crate::profile::walk::{End, Stack, follow};
 use ipc::abi::layout::USER_END;
 use proptest::prelude::*;
+use sample_ring::{AtomicU64, Ordering};
 
 const TEXT: Span = Span {
     start: 0xffff_ffff_8000_0000,
@@ -27,17 +28,13 @@ const MAP: KernelMap = KernelMap {
 };
 
 fn walk<S: Stack>(stack: &mut S, rsp: u64, rbp: u64, limit: usize) -> (Vec<u64>, End) {
-    let mut found = Vec::new();
-    let (taken, end) = follow(stack, rsp, rbp, |index, address| {
-        assert_eq!(index, found.len());
-        let room = index < limit;
-        if room {
-            found.push(address);
-        }
-        room
-    });
-    assert_eq!(taken, found.len());
-    (found, end)
+    let places: Vec<_> = (0..limit).map(|_| AtomicU64::new(0)).collect();
+    let (taken, end) = follow(stack, rsp, rbp, &places);
+    let found = places.iter().take(taken);
+    (
+        found.map(|place| place.load(Ordering::Relaxed)).collect(),
+        end,
+    )
 }
 
 /// A user stack with a chain of frames at these addresses, which return to 0x40_0000, 0x40_0010 and so on.
