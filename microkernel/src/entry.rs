@@ -7,6 +7,7 @@ use ipc::abi::exit::{FAULT_FETCH, FAULT_USER};
 use ipc::abi::trace::InterruptKind;
 use kcore::apic::vector;
 use kcore::base::addr::Nanos;
+use kcore::hardware::Hardware;
 use kcore::kernel::{CpuState, Kernel, Parts};
 use kcore::profile::Interrupted;
 use kcore::sched::leave::Next;
@@ -87,7 +88,11 @@ pub fn interrupt(cpu: &PerCpu, which: u8, interrupted: &Interrupted) {
             machine.local.end_of_interrupt();
             if let Some(sample) = due.sample {
                 kernel().sample_due(state(cpu), sample);
+                if cpu.timer.rest(machine.now()) {
+                    kernel().profiler.put_off(cpu.id);
+                }
             }
+            machine.arm(cpu);
             if let Some(missed) = due.tick {
                 kernel().tick(state(cpu), interrupted, missed);
             }

@@ -242,7 +242,7 @@ pub struct ProfilerStatus {
     pub opened: u64,
     /// TSC at which stop was asked; 0 before that. Kept until the next start.
     pub closed: u64,
-    /// Nominal samples per second of that source on each CPU.
+    /// Nominal samples per second on each CPU, in that run.
     pub frequency: u64,
     /// CPUs with a ring.
     pub cpus: u64,
@@ -270,7 +270,7 @@ pub struct SampleCounters {
     pub changed: u64,
     /// NMIs that came after their source was disarmed.
     pub late: u64,
-    /// Samples that a source was told not to take because it came too fast.
+    /// Samples left out, or put off, because a CPU had time for nothing else.
     pub throttled: u64,
     /// TSC ticks spent taking samples.
     pub cost: u64,

@@ -104,11 +104,10 @@ impl Machine {
         self.arm(cpu);
     }
 
-    /// Takes what is due of a timer interrupt on this CPU.
+    /// Takes what is due of a timer interrupt on this CPU. The timer is off until it is armed again.
     pub fn timer_due(&self, cpu: &PerCpu) -> Due {
         let due = cpu.timer.take(self.now());
         cpu.armed.store(u64::MAX, Ordering::Relaxed);
-        self.arm(cpu);
         due
     }
 

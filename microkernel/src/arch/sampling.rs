@@ -3,12 +3,17 @@
 use super::devices::Registers;
 use super::machine::machine;
 use super::percpu::PerCpu;
+use core::ops::RangeInclusive;
+use core::sync::atomic::{AtomicU64, Ordering};
 use ipc::abi::profile::Source;
 use kcore::apic::hpet::{HpetBus, OneShot};
 use kcore::apic::pace::{PERIOD, Pace};
 use kcore::base::cpu::CpuId;
 use kcore::hardware::Hardware;
 use kcore::profile::{SampleSource, Trigger};
+
+/// Nanoseconds in a second.
+const SECOND: u64 = 1_000_000_000;
 
 /// With two CPUs or more: each CPU's timer, set for times of its own, sends the next CPU an NMI.
 #[derive(Debug)]
@@ -19,14 +24,18 @@ impl SampleSource for Neighbours {
         Source::TimerNmi
     }
     fn frequency(&self) -> u64 {
-        1_000_000_000 / PERIOD
+        SECOND / PERIOD
+    }
+    fn frequencies(&self) -> RangeInclusive<u64> {
+        10..=100_000
     }
     fn trigger(&self) -> Trigger {
         Trigger::Neighbour
     }
-    fn arm(&self, cpu: CpuId) {
+    fn arm(&self, cpu: CpuId, frequency: u64) {
         if let Some(cpu) = PerCpu::of(cpu) {
-            cpu.timer.start_sampling(machine().now());
+            cpu.timer
+                .start_sampling(machine().now(), SECOND / frequency);
             machine().arm(cpu);
         }
     }
@@ -43,7 +52,7 @@ pub struct Alone {
     hpet: &'static OneShot<Hpet>,
     pace: Pace,
     /// Counts of a period.
-    period: u64,
+    period: AtomicU64,
 }
 
 impl Alone {
@@ -53,8 +62,11 @@ impl Alone {
         Self {
             hpet,
             pace: Pace::new(0),
-            period: hpet.counts(PERIOD),
+            period: AtomicU64::new(0),
         }
+    }
+    fn period(&self) -> u64 {
+        self.period.load(Ordering::Relaxed)
     }
 }
 
@@ -67,28 +79,32 @@ impl SampleSource for Alone {
         Source::TimerNmi
     }
     fn frequency(&self) -> u64 {
-        1_000_000_000 / PERIOD
+        SECOND / PERIOD
+    }
+    // So far apart that a sample ends long before the next, even where reaching the timer is slow.
+    fn frequencies(&self) -> RangeInclusive<u64> {
+        10..=10_000
     }
     fn trigger(&self) -> Trigger {
         Trigger::Own
     }
-    fn arm(&self, _: CpuId) {
-        self.hpet.start(self.pace.interval(self.period));
+    fn arm(&self, _: CpuId, frequency: u64) {
+        let period = self.hpet.counts(SECOND / frequency);
+        self.period.store(period, Ordering::Relaxed);
+        self.hpet.start(self.pace.interval(period));
     }
     fn disarm(&self, _: CpuId) {
         self.hpet.stop();
     }
     fn next(&self, _: CpuId) -> u64 {
-        let late = u64::from(self.hpet.next(self.pace.interval(self.period)));
-        if late < self.period {
-            0
-        } else {
-            late / self.period
-        }
+        let period = self.period();
+        let late = u64::from(self.hpet.next(self.pace.interval(period)));
+        // One that waited for a division each time would take longer.
+        if late < period { 0 } else { late / period }
     }
     fn is_lost(&self, _: CpuId) -> bool {
         let late = self.hpet.passed().map_or(0, u64::from);
-        late > LOST * self.period
+        late > LOST * self.period()
     }
 }
 

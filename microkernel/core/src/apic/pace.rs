@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Nanoseconds from one sample to the next, on average.
+/// Nanoseconds from one sample to the next, on average, unless another rate is asked for.
 pub const PERIOD: u64 = 1_000_000;
 
 /// A CPU's sequence of intervals, from a half to three halves of a period, each as likely as any other. Drawn anew each time, they let the

@@ -1,7 +1,7 @@
 //! One hardware timer for three purposes: the tick, a hundred times a second; one exact deadline; and, while another CPU is
 //! sampled from here, the times at which it is.
 
-use super::pace::{PERIOD, Pace};
+use super::pace::Pace;
 use crate::base::addr::Nanos;
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,6 +14,10 @@ pub struct TimerPlan {
     tick: AtomicU64,
     deadline: AtomicU64,
     sample: AtomicU64,
+    /// Nanoseconds from sample to sample, on average.
+    period: AtomicU64,
+    /// When the last sample that was due was taken.
+    taken: AtomicU64,
     pace: Pace,
 }
 
@@ -45,6 +49,8 @@ impl TimerPlan {
             tick: AtomicU64::new(u64::MAX),
             deadline: AtomicU64::new(u64::MAX),
             sample: AtomicU64::new(u64::MAX),
+            period: AtomicU64::new(0),
+            taken: AtomicU64::new(0),
             pace: Pace::new(seed),
         }
     }
@@ -56,15 +62,29 @@ impl TimerPlan {
         self.tick.store(next, Ordering::Relaxed);
     }
 
-    /// Samples from now on.
-    pub fn start_sampling(&self, now: Nanos) {
-        let first = now.0.saturating_add(self.pace.interval(PERIOD));
+    /// Samples from now on, so many nanoseconds apart on average.
+    pub fn start_sampling(&self, now: Nanos, period: u64) {
+        self.period.store(period, Ordering::Relaxed);
+        let first = now.0.saturating_add(self.pace.interval(period));
         self.sample.store(first, Ordering::Relaxed);
     }
 
     /// Ends that.
     pub fn stop_sampling(&self) {
         self.sample.store(u64::MAX, Ordering::Relaxed);
+    }
+
+    /// What a sample that was due asks of this CPU is done. The next one is not due before as much time has passed again, a period at
+    /// most: so that samples leave it time for anything else, however fast they are to come. Says whether that put it off.
+    pub fn rest(&self, now: Nanos) -> bool {
+        let took = now.0.saturating_sub(self.taken.load(Ordering::Relaxed));
+        let rest = took.min(self.period.load(Ordering::Relaxed));
+        let earliest = now.0.saturating_add(rest);
+        let is_early = self.sample.load(Ordering::Relaxed) < earliest;
+        if is_early {
+            self.sample.store(earliest, Ordering::Relaxed);
+        }
+        is_early
     }
 
     /// Replaces the deadline.
@@ -103,9 +123,11 @@ impl TimerPlan {
     fn take_sample(&self, now: Nanos) -> Option<DueSample> {
         let due = self.sample.load(Ordering::Relaxed);
         let late = now.0.checked_sub(due)?;
-        let interval = self.pace.interval(PERIOD);
+        self.taken.store(now.0, Ordering::Relaxed);
+        let period = self.period.load(Ordering::Relaxed);
+        let interval = self.pace.interval(period);
         let next = due.saturating_add(interval);
-        let missed = if next <= now.0 { late / PERIOD } else { 0 };
+        let missed = if next <= now.0 { late / period } else { 0 };
         let next = if next <= now.0 {
             now.0.saturating_add(interval)
         } else {
@@ -119,6 +141,7 @@ impl TimerPlan {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::apic::pace::PERIOD;
     use proptest::prelude::*;
 
     #[test]
@@ -151,7 +174,7 @@ mod tests {
     #[test]
     fn samples_come_while_they_are_asked_for_and_keep_their_rate() {
         let plan = TimerPlan::new(7);
-        plan.start_sampling(Nanos(0));
+        plan.start_sampling(Nanos(0), PERIOD);
         let mut due = Vec::new();
         for _ in 0..10_000 {
             // A little late each time, and the rate is the same.
@@ -184,6 +207,29 @@ mod tests {
         plan.stop_sampling();
         assert_eq!(plan.next(), Nanos::NEVER);
         assert_eq!(plan.take(Nanos(u64::MAX - 1)), Due::default());
+    }
+
+    #[test]
+    fn samples_leave_the_cpu_as_much_time_as_they_take() {
+        let plan = TimerPlan::new(7);
+        let period = 10_000;
+        plan.start_sampling(Nanos(0), period);
+        for took in [0, 100, 4_000, 9_000, 50_000] {
+            let (mut now, mut left) = (0, 0);
+            let mut put_off = 0_u64;
+            plan.start_sampling(Nanos(0), period);
+            for _ in 0..1000 {
+                let at = plan.next().0;
+                left += at - now;
+                assert!(plan.take(Nanos(at)).sample.is_some());
+                now = at + took;
+                put_off += u64::from(plan.rest(Nanos(now)));
+            }
+            assert!(left >= 999 * took.min(period), "{took}: {left}");
+            // Intervals lie between 5,000 and 15,000.
+            assert_eq!(put_off == 1000, took > 7_500, "{took}: {put_off}");
+            assert_eq!(put_off > 0, took > 2_500, "{took}: {put_off}");
+        }
     }
 
     proptest! {

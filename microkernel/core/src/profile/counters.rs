@@ -19,6 +19,7 @@ pub(super) struct Counters {
     unmapped: AtomicU64,
     changed: AtomicU64,
     late: AtomicU64,
+    throttled: AtomicU64,
     cost: AtomicU64,
     asked: AtomicU64,
     delay: AtomicU64,
@@ -39,6 +40,10 @@ impl Counters {
     /// An NMI that was asked for came after its source was disarmed.
     pub(super) fn late(&self) {
         self.late.fetch_add(1, Relaxed);
+    }
+    /// A sample that was due was left out or put off, to leave a CPU time for anything else.
+    pub(super) fn throttled(&self) {
+        self.throttled.fetch_add(1, Relaxed);
     }
     /// The neighbour's sample is asked for.
     #[inline]
@@ -72,7 +77,7 @@ impl Counters {
             }
         }
     }
-    /// The counters now. No source comes too fast yet.
+    /// The counters now.
     pub(super) fn read(&self) -> SampleCounters {
         SampleCounters {
             taken: self.taken.load(Relaxed),
@@ -82,7 +87,7 @@ impl Counters {
             unmapped: self.unmapped.load(Relaxed),
             changed: self.changed.load(Relaxed),
             late: self.late.load(Relaxed),
-            throttled: 0,
+            throttled: self.throttled.load(Relaxed),
             cost: self.cost.load(Relaxed),
             asked: self.asked.load(Relaxed),
             delay: self.delay.load(Relaxed),

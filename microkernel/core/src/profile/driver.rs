@@ -30,9 +30,14 @@ pub struct CpuState {
     pub(super) armed: AtomicU8,
     expected: Expected,
     counters: Counters,
+    /// TSC until which this CPU has itself again, after a sample.
+    rests_until: AtomicU64,
     /// Records written when `profd` was last woken.
     announced: AtomicU64,
 }
+
+/// TSC ticks that no rest takes: a CPU whose counter is so far ahead is not waited for.
+const REST_MAX: u64 = 1 << 22;
 
 /// No [`Trigger`].
 pub(super) const DISARMED: u8 = 0;
@@ -46,6 +51,7 @@ impl CpuState {
             armed: AtomicU8::new(DISARMED),
             expected: Expected::default(),
             counters: Counters::default(),
+            rests_until: AtomicU64::new(0),
             announced: AtomicU64::new(0),
         }
     }
@@ -53,6 +59,12 @@ impl CpuState {
     #[inline]
     fn is_armed(&self, trigger: Trigger) -> bool {
         self.armed.load(Ordering::Relaxed) == trigger as u8
+    }
+
+    /// Whether this CPU has done nothing but take a sample for too long to take another: it gets as long for itself as that took.
+    fn rests(&self, now: Tsc) -> bool {
+        let rest = self.rests_until.load(Ordering::Relaxed);
+        (1..REST_MAX).contains(&rest.wrapping_sub(now.0))
     }
 
     /// Has this CPU's own source cause an NMI. If one is announced already, by a run that ended before it came, that is this one.
@@ -88,6 +100,8 @@ pub struct Driver {
     arming: Arming,
     /// Index of the source of the run, or the last one; beyond the sources before the first. Written before a run begins.
     source: AtomicUsize,
+    /// Nominal samples per second of that run; likewise.
+    frequency: AtomicU64,
     control: Lock<(), { rank::PROFILER }>,
 }
 
@@ -114,6 +128,7 @@ impl Driver {
             map,
             arming: Arming::new(),
             source: AtomicUsize::new(usize::MAX),
+            frequency: AtomicU64::new(0),
             control: Lock::new(()),
         })
     }
@@ -147,12 +162,13 @@ impl Driver {
         let offered = self.offered.load(Ordering::Acquire);
         let index = source::select(self.sources, offered, request)?;
         let source = self.sources[index];
-        source::check(specs, source.frequency())?;
+        let frequency = source::check(specs, source)?;
         let _control = self.control.lock(cpu);
         if !self.arming.is_idle() {
             return Err(Error::Busy);
         }
         self.source.store(index, Ordering::Relaxed);
+        self.frequency.store(frequency, Ordering::Relaxed);
         self.arming.start(mask(self.cpus.len()));
         Ok(source.id())
     }
@@ -185,7 +201,7 @@ impl Driver {
             stragglers: standing.stragglers,
             opened: standing.opened,
             closed: standing.closed,
-            frequency: source.map_or(0, SampleSource::frequency),
+            frequency: self.frequency.load(Ordering::Relaxed),
             cpus: self.cpus.len() as u64,
             counters,
         }
@@ -226,7 +242,7 @@ impl Driver {
                 if source.trigger() == Trigger::Own {
                     let _ = state.expected.announce(Purpose::Sample);
                 }
-                source.arm(cpu);
+                source.arm(cpu, self.frequency.load(Ordering::Relaxed));
                 phase_changed(self.arming.armed(cpu, machine.tsc()))
             }
             Duty::Sample => {
@@ -252,10 +268,10 @@ impl Driver {
         }
     }
 
-    /// A sample of this CPU's neighbour is due, by this CPU's timer. The CPU to send an NMI to; `None` if there is nothing to ask for,
-    /// or the neighbour has not handled the last one yet.
+    /// A sample of this CPU's neighbour is due at `now`, by this CPU's timer. The CPU to send an NMI to; `None` if there is nothing to
+    /// ask for, or the neighbour has not handled the last one yet, or rests from it.
     #[must_use]
-    pub fn on_due(&self, cpu: CpuId, due: DueSample) -> Option<CpuId> {
+    pub fn on_due(&self, cpu: CpuId, due: DueSample, now: Tsc) -> Option<CpuId> {
         let state = self.cpus.get(cpu.index())?;
         if !state.is_armed(Trigger::Neighbour) {
             return None;
@@ -263,11 +279,21 @@ impl Driver {
         state.counters.asked(due);
         let next = cpu.index() + 1;
         let next = if next == self.cpus.len() { 0 } else { next };
-        if self.cpus[next].expected.announce(Purpose::Sample) {
+        if self.cpus[next].rests(now) {
+            state.counters.throttled();
+            None
+        } else if self.cpus[next].expected.announce(Purpose::Sample) {
             Some(CpuId(next as u8))
         } else {
             state.counters.missed(1);
             None
+        }
+    }
+
+    /// This CPU's timer has put the next sample off: asking for the last one took it too long.
+    pub fn put_off(&self, cpu: CpuId) {
+        if let Some(state) = self.cpus.get(cpu.index()) {
+            state.counters.throttled();
         }
     }
 
@@ -317,7 +343,11 @@ impl Driver {
             map: &self.map,
         };
         let findings = record::write(state.ring.begin(), &place, now, at, threads);
-        let ticks = machine.tsc().0.saturating_sub(now.0);
+        let end = machine.tsc().0;
+        let ticks = end.saturating_sub(now.0);
+        state
+            .rests_until
+            .store(end.wrapping_add(ticks), Ordering::Relaxed);
         state.counters.found(findings, ticks);
     }
 

@@ -3,6 +3,7 @@
 //! The kernel gives the driver its sources, best first, and offers those that have shown that they work on every CPU.
 
 use crate::base::cpu::CpuId;
+use core::ops::RangeInclusive;
 use ipc::abi::Error;
 use ipc::abi::profile::{DOMAINS_ALL, EVENT_CYCLES, EventSpec, Source, SourceRequest};
 
@@ -22,12 +23,16 @@ pub enum Trigger {
 pub trait SampleSource: Sync {
     /// Which it is.
     fn id(&self) -> Source;
-    /// Nominal samples per second on each CPU.
+    /// Nominal samples per second on each CPU, unless others are asked for.
     fn frequency(&self) -> u64;
+    /// Those that can be asked for.
+    fn frequencies(&self) -> RangeInclusive<u64> {
+        self.frequency()..=self.frequency()
+    }
     /// What takes its samples.
     fn trigger(&self) -> Trigger;
-    /// Starts it on this CPU.
-    fn arm(&self, cpu: CpuId);
+    /// Starts it on this CPU, at one of its frequencies.
+    fn arm(&self, cpu: CpuId, frequency: u64);
     /// Stops it on this CPU. An NMI that is on its way still comes.
     fn disarm(&self, cpu: CpuId);
     /// Asks for the next NMI, and says how many samples were due since the last one and not taken: part of the sampling path. Only of a
@@ -58,7 +63,7 @@ impl SampleSource for Tick {
     fn trigger(&self) -> Trigger {
         Trigger::Tick
     }
-    fn arm(&self, _: CpuId) {}
+    fn arm(&self, _: CpuId, _: u64) {}
     fn disarm(&self, _: CpuId) {}
 }
 
@@ -86,12 +91,12 @@ pub(super) fn select(
         .ok_or(Error::Unsupported)
 }
 
-/// Checks the events to sample against what a source with this frequency can do.
+/// Checks the events to sample against what a source can do, and says at which frequency.
 ///
 /// # Errors
 /// `BadArgument` if there is no specification or it has no meaning; `Unsupported` if there is more than one, or one that
-/// asks for anything but cycles, in both domains, at the source's own rate.
-pub(super) fn check(specs: &[EventSpec], frequency: u64) -> Result<(), Error> {
+/// asks for anything but cycles, in both domains, at a frequency of the source.
+pub(super) fn check(specs: &[EventSpec], source: &dyn SampleSource) -> Result<u64, Error> {
     let [spec] = specs else {
         return Err(if specs.is_empty() {
             Error::BadArgument
@@ -102,11 +107,15 @@ pub(super) fn check(specs: &[EventSpec], frequency: u64) -> Result<(), Error> {
     if spec.domains == 0 || spec.domains & !DOMAINS_ALL != 0 {
         return Err(Error::BadArgument);
     }
-    let own_rate = spec.frequency == 0 || spec.frequency == frequency;
-    if spec.event != EVENT_CYCLES || spec.raw != 0 || spec.domains != DOMAINS_ALL || !own_rate {
+    let frequency = match spec.frequency {
+        0 => source.frequency(),
+        asked => asked,
+    };
+    let is_cycles = spec.event == EVENT_CYCLES && spec.raw == 0 && spec.domains == DOMAINS_ALL;
+    if !is_cycles || !source.frequencies().contains(&frequency) {
         return Err(Error::Unsupported);
     }
-    Ok(())
+    Ok(frequency)
 }
 
 #[cfg(test)]
@@ -120,22 +129,27 @@ mod tests {
         domains: DOMAINS_ALL,
     };
 
+    struct Nmi;
+
+    impl SampleSource for Nmi {
+        fn id(&self) -> Source {
+            Source::TimerNmi
+        }
+        fn frequency(&self) -> u64 {
+            1000
+        }
+        fn frequencies(&self) -> RangeInclusive<u64> {
+            10..=2000
+        }
+        fn trigger(&self) -> Trigger {
+            Trigger::Neighbour
+        }
+        fn arm(&self, _: CpuId, _: u64) {}
+        fn disarm(&self, _: CpuId) {}
+    }
+
     #[test]
     fn the_first_that_is_offered_and_fits_is_taken() {
-        struct Nmi;
-        impl SampleSource for Nmi {
-            fn id(&self) -> Source {
-                Source::TimerNmi
-            }
-            fn frequency(&self) -> u64 {
-                1000
-            }
-            fn trigger(&self) -> Trigger {
-                Trigger::Neighbour
-            }
-            fn arm(&self, _: CpuId) {}
-            fn disarm(&self, _: CpuId) {}
-        }
         let tick = Tick { frequency: 100 };
         let sources: [&dyn SampleSource; 2] = [&Nmi, &tick];
         let none = Err(Error::Unsupported);
@@ -162,17 +176,37 @@ mod tests {
         let verdict = |change: fn(&mut EventSpec)| {
             let mut spec = CYCLES;
             change(&mut spec);
-            check(&[spec], 100)
+            check(&[spec], &Nmi)
         };
-        assert_eq!(verdict(|_| ()), Ok(()));
-        assert_eq!(verdict(|s| s.frequency = 100), Ok(()));
-        assert_eq!(verdict(|s| s.frequency = 101), Err(Error::Unsupported));
+        assert_eq!(verdict(|_| ()), Ok(1000));
         assert_eq!(verdict(|s| s.event = 1), Err(Error::Unsupported));
         assert_eq!(verdict(|s| s.raw = 1), Err(Error::Unsupported));
         assert_eq!(verdict(|s| s.domains = 1), Err(Error::Unsupported));
         assert_eq!(verdict(|s| s.domains = 0), Err(Error::BadArgument));
         assert_eq!(verdict(|s| s.domains = 4), Err(Error::BadArgument));
-        assert_eq!(check(&[], 100), Err(Error::BadArgument));
-        assert_eq!(check(&[CYCLES; 2], 100), Err(Error::Unsupported));
+        assert_eq!(check(&[], &Nmi), Err(Error::BadArgument));
+        assert_eq!(check(&[CYCLES; 2], &Nmi), Err(Error::Unsupported));
+    }
+
+    #[test]
+    fn a_frequency_is_accepted_if_the_source_has_it() {
+        let verdict = |source: &dyn SampleSource, frequency| {
+            check(
+                &[EventSpec {
+                    frequency,
+                    ..CYCLES
+                }],
+                source,
+            )
+        };
+        for frequency in [10, 999, 2000] {
+            assert_eq!(verdict(&Nmi, frequency), Ok(frequency));
+        }
+        for frequency in [9, 2001, u64::MAX] {
+            assert_eq!(verdict(&Nmi, frequency), Err(Error::Unsupported));
+        }
+        let tick = Tick { frequency: 100 };
+        assert_eq!(verdict(&tick, 100), Ok(100));
+        assert_eq!(verdict(&tick, 99), Err(Error::Unsupported));
     }
 }

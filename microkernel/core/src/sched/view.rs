@@ -56,7 +56,8 @@ impl<H: Hardware> Kernel<H> {
     /// A sample of this CPU's neighbour is due, in the timer interrupt of this one.
     pub fn sample_due(&self, cpu: &CpuState, due: DueSample) {
         self.entered(cpu);
-        if let Some(neighbour) = self.profiler.on_due(cpu.token.id(), due) {
+        let now = self.hw.tsc();
+        if let Some(neighbour) = self.profiler.on_due(cpu.token.id(), due, now) {
             self.hw.nmi(neighbour);
         }
     }

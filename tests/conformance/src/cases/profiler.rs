@@ -36,9 +36,9 @@ pub fn run(suite: &mut Suite) {
             Error::Unsupported,
         ),
         (
-            "another rate",
+            "a rate that no source has",
             EventSpec {
-                frequency: 12_345,
+                frequency: 100_001,
                 ..CYCLES
             },
             Error::Unsupported,
@@ -71,6 +71,28 @@ pub fn run(suite: &mut Suite) {
         buffer::write(0, spec.as_bytes());
         suite.check(what, name, &start(SourceRequest::Best, 1), Err(want));
     }
+    let slow = EventSpec {
+        frequency: 9,
+        ..CYCLES
+    };
+    buffer::write(0, slow.as_bytes());
+    suite.check(
+        what,
+        "too slow for a timer",
+        &start(SourceRequest::Timer, 1),
+        Err(Error::Unsupported),
+    );
+    let fast = EventSpec {
+        frequency: 101,
+        ..CYCLES
+    };
+    buffer::write(0, fast.as_bytes());
+    suite.check(
+        what,
+        "too fast for the tick",
+        &start(SourceRequest::Tick, 1),
+        Err(Error::Unsupported),
+    );
     buffer::write(0, [CYCLES; 4].as_bytes());
     suite.check(
         what,
@@ -86,15 +108,26 @@ pub fn run(suite: &mut Suite) {
     );
     let notify = [raw(profiler), raw(world.notification.raw()), 2, 0, 0, 0];
     suite.check(Syscall::profiler_notify, "before a start", &notify, Ok(()));
-    buffer::write(0, CYCLES.as_bytes());
+    let asked = EventSpec {
+        frequency: 1234,
+        ..CYCLES
+    };
+    buffer::write(0, asked.as_bytes());
     let started = suite.check(
         what,
-        "the best source",
-        &start(SourceRequest::Best, 1),
+        "a timer, at a frequency",
+        &start(SourceRequest::Timer, 1),
         Ok(()),
     );
     let source = Source::from_raw(started.registers[0]);
-    suite.holds(what, "it says which", source.is_some());
+    suite.equal(what, "it says which", source, Some(Source::TimerNmi));
+    let frequency = record::profiler_status(profiler).map(|status| status.frequency);
+    suite.equal(
+        Syscall::profiler_status,
+        "the frequency asked for",
+        frequency,
+        Ok(1234),
+    );
     buffer::write(0, CYCLES.as_bytes());
     suite.check(
         what,

@@ -95,7 +95,7 @@ pub const SPECS: [Spec; 12] = [
             Arg::Number(&[
                 outside("the tick", SourceRequest::Tick as u64),
                 unsupported("a counter", SourceRequest::Pmu as u64),
-                unsupported("a timer", SourceRequest::Timer as u64),
+                outside("a timer", SourceRequest::Timer as u64),
                 outside("one more", SourceRequest::Tick as u64 + 1),
                 outside("33 bits", 1 << 32),
                 outside("the most", u64::MAX),

@@ -3,6 +3,7 @@
 
 use super::fake::{Fake, FakeThread, FakeThreads};
 use crate::apic::timer::DueSample;
+use crate::base::addr::Tsc;
 use crate::base::cpu::{Cpu, CpuId};
 use crate::profile::driver::{CpuState, Driver};
 use crate::profile::source::{SampleSource, Tick, Trigger};
@@ -11,6 +12,7 @@ use ipc::abi::Error;
 use ipc::abi::profile::{DOMAINS_ALL, EventSpec, Source, SourceRequest};
 use proptest::prelude::*;
 use sample_ring::{AtomicU64, Geometry, Writer};
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64 as Mask, Ordering::Relaxed};
 
 const MAP: KernelMap = KernelMap {
@@ -37,6 +39,7 @@ struct Nmis {
     trigger: Trigger,
     asked: Mask,
     lost: Mask,
+    armed_at: Mask,
 }
 
 impl SampleSource for Nmis {
@@ -46,10 +49,14 @@ impl SampleSource for Nmis {
     fn frequency(&self) -> u64 {
         1000
     }
+    fn frequencies(&self) -> RangeInclusive<u64> {
+        50..=5000
+    }
     fn trigger(&self) -> Trigger {
         self.trigger
     }
-    fn arm(&self, cpu: CpuId) {
+    fn arm(&self, cpu: CpuId, frequency: u64) {
+        self.armed_at.store(frequency, Relaxed);
         if self.trigger == Trigger::Own {
             self.asked.fetch_or(cpu.bit(), Relaxed);
         }
@@ -88,6 +95,7 @@ fn bench(cpus: usize, trigger: Trigger) -> Bench {
         trigger,
         asked: Mask::new(0),
         lost: Mask::new(0),
+        armed_at: Mask::new(0),
     });
     let sources: &'static [&'static dyn SampleSource] =
         leak([source as &dyn SampleSource, leak(Tick { frequency: 100 })]);
@@ -121,6 +129,11 @@ impl Bench {
             .driver
             .on_tick(cpu, &USER, 0, self.machine, &self.threads);
     }
+    /// A sample of the next CPU is due, long after any that was taken.
+    fn due(&self, cpu: usize) -> Option<CpuId> {
+        let now = Tsc(self.machine.tsc().0 + 1000);
+        self.driver.on_due(CpuId(cpu as u8), DUE, now)
+    }
     fn nmi(&self, cpu: usize) -> bool {
         let cpu = CpuId(cpu as u8);
         self.driver.on_nmi(cpu, &USER, self.machine, &self.threads)
@@ -149,7 +162,7 @@ fn a_source_is_used_once_it_is_offered_and_a_proof_is_no_sample() {
 #[test]
 fn each_cpu_asks_the_next_one_and_the_last_the_first() {
     let bench = bench(3, Trigger::Neighbour);
-    let ask = |cpu| bench.driver.on_due(CpuId(cpu), DUE);
+    let ask = |cpu| bench.due(cpu);
     assert_eq!(ask(0), None, "nothing is on");
     bench.start(SourceRequest::Best).unwrap();
     (0..3).for_each(|cpu| bench.tick(cpu));
@@ -166,11 +179,62 @@ fn each_cpu_asks_the_next_one_and_the_last_the_first() {
 }
 
 #[test]
+fn a_cpu_that_does_nothing_but_sample_is_given_as_long_for_itself() {
+    let bench = bench(2, Trigger::Neighbour);
+    bench.start(SourceRequest::Best).unwrap();
+    (0..2).for_each(|cpu| bench.tick(cpu));
+    let ask = |now| bench.driver.on_due(CpuId(0), DUE, Tsc(now));
+    let begun = bench.machine.tsc().0 + 1;
+    assert_eq!(ask(begun), Some(CpuId(1)));
+    assert!(bench.nmi(1));
+    let ended = bench.machine.tsc().0 - 1;
+    let rests_until = ended + (ended - begun);
+    assert!(ended > begun);
+    assert_eq!(ask(ended), None);
+    assert_eq!(ask(rests_until - 1), None);
+    assert!(!bench.pending(1), "nothing is announced that is not sent");
+    // A counter that is far behind: it would be throttled for long.
+    assert_eq!(ask(rests_until.wrapping_sub(1 << 30)), Some(CpuId(1)));
+    assert!(bench.nmi(1));
+    bench.driver.put_off(CpuId(0));
+    let counters = bench.driver.status(&bench.token).counters;
+    assert_eq!((counters.throttled, counters.taken), (3, 2));
+    assert_eq!((counters.asked, counters.missed), (4, 0));
+}
+
+#[test]
+fn a_run_has_the_frequency_that_it_was_asked_for() {
+    let bench = bench(1, Trigger::Neighbour);
+    let start = |frequency| {
+        let cycles = EventSpec {
+            domains: DOMAINS_ALL,
+            frequency,
+            ..EventSpec::default()
+        };
+        bench
+            .driver
+            .start(&bench.token, SourceRequest::Timer, &[cycles])
+    };
+    assert_eq!(start(49), Err(Error::Unsupported));
+    for (asked, frequency) in [(0, 1000), (50, 50), (5000, 5000)] {
+        start(asked).unwrap();
+        bench.tick(0);
+        assert_eq!(bench.source.armed_at.load(Relaxed), frequency);
+        assert_eq!(bench.driver.status(&bench.token).frequency, frequency);
+        bench
+            .driver
+            .stop(&bench.token, bench.machine.tsc())
+            .unwrap();
+        bench.tick(0);
+    }
+}
+
+#[test]
 fn an_nmi_of_the_run_before_never_writes_beside_the_tick() {
     let bench = bench(2, Trigger::Neighbour);
     bench.start(SourceRequest::Timer).unwrap();
     (0..2).for_each(|cpu| bench.tick(cpu));
-    assert_eq!(bench.driver.on_due(CpuId(0), DUE), Some(CpuId(1)));
+    assert_eq!(bench.due(0), Some(CpuId(1)));
     bench
         .driver
         .stop(&bench.token, bench.machine.tsc())
@@ -242,7 +306,7 @@ proptest! {
                 }
                 Step::Tick(cpu) => bench.tick(cpu % cpus),
                 Step::Due(cpu) => {
-                    if let Some(to) = bench.driver.on_due(CpuId((cpu % cpus) as u8), DUE) {
+                    if let Some(to) = bench.due(cpu % cpus) {
                         prop_assert!(!wire[to.index()], "two would become one");
                         wire[to.index()] = true;
                     }

@@ -66,7 +66,7 @@ impl SampleSource for Strict {
     fn trigger(&self) -> Trigger {
         Trigger::Tick
     }
-    fn arm(&self, cpu: CpuId) {
+    fn arm(&self, cpu: CpuId, _: u64) {
         self.switch(cpu);
         assert_ne!(self.running.load(Relaxed) & cpu.bit(), 0, "armed twice");
     }
