@@ -1,0 +1,43 @@
+//! The machine's bus, by QEMU's port for device tests: what a device would do there is done from outside, also while the CPU stands
+//! still.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, ensure};
+
+use super::super::guest::PATIENCE;
+
+/// A message-signalled interrupt to APIC 0: its address (Intel SDM volume 3, "Message Address Register Format").
+const MESSAGE_ADDRESS: u64 = 0xfee0_0000;
+/// Its data: delivery mode NMI (there, "Message Data Register Format").
+const NMI: u32 = 0b100 << 8;
+
+/// The port.
+pub struct Bus(BufReader<UnixStream>);
+
+impl Bus {
+    /// Of the machine that listens here.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn connect(socket: &Path) -> Result<Self> {
+        let stream = UnixStream::connect(socket).context("no port to the bus")?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        Ok(Self(BufReader::new(stream)))
+    }
+
+    /// Sends CPU 0 an NMI, as a device can: it is pending when this returns.
+    ///
+    /// # Errors
+    /// If the machine does not take it.
+    pub fn send_nmi(&mut self) -> Result<()> {
+        let command = format!("writel {MESSAGE_ADDRESS:#x} {NMI:#x}\n");
+        self.0.get_mut().write_all(command.as_bytes())?;
+        let mut reply = String::new();
+        self.0.read_line(&mut reply).context("no reply in time")?;
+        ensure!(reply == "OK\n", "the bus answers {reply:?}");
+        Ok(())
+    }
+}

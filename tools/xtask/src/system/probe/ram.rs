@@ -1,0 +1,144 @@
+//! The machine's RAM, which is a file: read while the machine stands still.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, ensure};
+use ipc::abi::profile::{RING_RECORDS, SLOT_WORDS};
+use sample_ring::{Geometry, Sample};
+
+/// Bytes of a page.
+const PAGE: u64 = 4096;
+/// Entries of a page table are there, and map a page larger than the smallest (Intel SDM volume 3, "4-Level Paging").
+const PRESENT: u64 = 1;
+const LARGE: u64 = 1 << 7;
+const ADDRESS: u64 = 0x000f_ffff_ffff_f000;
+
+/// All of it; addresses are offsets into the file, since it ends below the hole for devices.
+pub struct Ram {
+    file: File,
+    size: u64,
+}
+
+impl Ram {
+    /// Of the machine whose RAM is this file.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn open(path: &Path) -> Result<Self> {
+        let file = File::open(path).context("no file of RAM")?;
+        let size = file.metadata()?.len();
+        Ok(Self { file, size })
+    }
+
+    /// The word at a physical address, if that is RAM.
+    #[must_use]
+    pub fn word(&self, at: u64) -> Option<u64> {
+        let mut bytes = [0; 8];
+        self.file.read_exact_at(&mut bytes, at).ok()?;
+        Some(u64::from_le_bytes(bytes))
+    }
+
+    /// The physical address of a virtual one, by the tables under this root.
+    #[must_use]
+    pub fn physical(&self, root: u64, at: u64) -> Option<u64> {
+        let mut table = root & ADDRESS;
+        for shift in [39, 30, 21, 12] {
+            let entry = self.word(table + (at >> shift & 0x1ff) * 8)?;
+            if entry & PRESENT == 0 {
+                return None;
+            }
+            if shift == 12 || shift < 39 && entry & LARGE != 0 {
+                let inside = (1 << shift) - 1;
+                return Some(entry & ADDRESS & !inside | at & inside);
+            }
+            table = entry & ADDRESS;
+        }
+        None
+    }
+
+    /// The word at a virtual address.
+    #[must_use]
+    pub fn word_at(&self, root: u64, at: u64) -> Option<u64> {
+        self.word(self.physical(root, at)?)
+    }
+
+    /// Where the one ring is that a kernel on one CPU has.
+    ///
+    /// # Errors
+    /// If there is none, or there are several.
+    pub fn ring(&self) -> Result<Ring> {
+        let is_ring = |&at: &u64| {
+            let word = |index: u64| self.word(at + 8 * index);
+            let is_magic = |word: u64| word.to_le_bytes().starts_with(b"SONDRNG");
+            word(0).is_some_and(is_magic)
+                && word(1) == Some(RING_RECORDS as u64)
+                && word(2) == Some(SLOT_WORDS as u64)
+        };
+        let found: Vec<u64> = (0..self.size)
+            .step_by(PAGE as usize)
+            .filter(is_ring)
+            .collect();
+        let [start] = found[..] else {
+            anyhow::bail!("rings are at {found:x?}, not at one place");
+        };
+        let mut ring = Ring { start, position: 0 };
+        ring.position = ring.head(self)?;
+        Ok(ring)
+    }
+}
+
+/// A reader of the ring. The machine stands still meanwhile, so that nothing is overwritten; what it wrote since the last time is
+/// less than a ring holds.
+pub struct Ring {
+    start: u64,
+    position: u64,
+}
+
+/// Where the count of records is (`sample_ring`, "Memory").
+const HEAD: u64 = 8 * 8;
+
+impl Ring {
+    /// Records written since boot.
+    ///
+    /// # Errors
+    /// If it is not RAM.
+    pub fn head(&self, ram: &Ram) -> Result<u64> {
+        ram.word(self.start + HEAD)
+            .context("the ring's head is no RAM")
+    }
+
+    /// The records written since the last time.
+    ///
+    /// # Errors
+    /// If one is none, or not whole.
+    pub fn fresh(&mut self, ram: &Ram) -> Result<Vec<Sample>> {
+        let head = self.head(ram)?;
+        let first = self.position + 1;
+        ensure!(
+            head - self.position <= RING_RECORDS as u64,
+            "records were overwritten"
+        );
+        self.position = head;
+        (first..=head)
+            .map(|sequence| self.record(ram, sequence))
+            .collect()
+    }
+
+    fn record(&self, ram: &Ram, sequence: u64) -> Result<Sample> {
+        let slot = (sequence - 1) % RING_RECORDS as u64 * SLOT_WORDS as u64;
+        let first = Geometry::KERNEL.header_words() as u64 + slot;
+        let mut words = [0; SLOT_WORDS];
+        for (index, word) in (first..).zip(&mut words) {
+            let read = ram.word(self.start + 8 * index);
+            *word = read.context("the ring is no RAM")?;
+        }
+        ensure!(
+            words[0] == sequence,
+            "record {} is where {sequence} belongs",
+            words[0]
+        );
+        Ok(Sample::parse(words)?)
+    }
+}
