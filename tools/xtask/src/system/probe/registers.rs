@@ -80,6 +80,11 @@ impl Registers {
     pub fn is_user(&self) -> bool {
         self.0[CS] & 3 == 3
     }
+    /// What SWAPGS swaps GS with: at an entry from a program the CPU's block.
+    #[must_use]
+    pub fn kernel_gs(&self) -> u64 {
+        self.word(CONTROL - 8)
+    }
     /// The root of the page tables.
     #[must_use]
     pub fn cr3(&self) -> u64 {
@@ -97,11 +102,13 @@ mod tests {
         bytes[GENERAL * 8] = 0x37;
         bytes[FLAGS] = 0x46;
         bytes[140] = 0x23;
+        bytes[180 + 2] = 0x60;
         bytes[204 + 1] = 0x50;
         let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         let registers = Registers::parse(&text).unwrap();
         assert_eq!(registers.rip(), 0x37);
         assert_eq!((registers.rflags(), registers.is_user()), (0x46, true));
+        assert_eq!(registers.kernel_gs(), 0x60_0000);
         assert_eq!(registers.cr3(), 0x5000);
         assert!(Registers::parse(&text[2..]).is_err());
         assert!(Registers::parse("E01").is_err());

@@ -59,8 +59,15 @@ impl Remote {
     /// # Errors
     /// If the machine refuses.
     pub fn set_rip(&mut self, rip: u64) -> Result<()> {
-        let bytes = rip.to_le_bytes().map(|byte| format!("{byte:02x}")).concat();
-        self.expect_ok(&format!("P{:x}={bytes}", Registers::RIP_NUMBER))
+        self.expect_ok(&format!("P{:x}={}", Registers::RIP_NUMBER, digits(rip)))
+    }
+
+    /// Writes a word of memory, as the CPU sees it.
+    ///
+    /// # Errors
+    /// If it is not mapped.
+    pub fn write(&mut self, at: u64, word: u64) -> Result<()> {
+        self.expect_ok(&format!("M{at:x},8:{}", digits(word)))
     }
 
     /// Executes one instruction, and lets no interrupt in, NMIs among them.
@@ -134,6 +141,13 @@ impl Remote {
             self.received.extend_from_slice(&bytes[..count]);
         }
     }
+}
+
+/// A word as memory has it.
+fn digits(word: u64) -> String {
+    word.to_le_bytes()
+        .map(|byte| format!("{byte:02x}"))
+        .concat()
 }
 
 /// `$`, the text, `#` and the sum of its bytes.

@@ -38,6 +38,9 @@ const PUSHED_RIP: u64 = 0;
 const PUSHED_CS: u64 = 8;
 const PUSHED_RSP: u64 = 24;
 
+/// No register's value: neither an address nor a frame.
+const SPOILT: u64 = 0x5a5a_5a5a_5a5a_5a5a;
+
 /// A machine that samples and stands still.
 pub struct Landing<'p> {
     probe: &'p mut Probe,
@@ -95,6 +98,18 @@ impl<'p> Landing<'p> {
         self.remote.set_rip(rip)
     }
 
+    /// Spoils what an entry before this one left where the thread's registers are saved: so many words below an address, to which
+    /// nothing has been saved yet.
+    ///
+    /// # Errors
+    /// If they are not mapped.
+    pub fn spoil(&mut self, end: u64, words: usize) -> Verdict {
+        for word in 1..=words as u64 {
+            self.remote.write(end - 8 * word, SPOILT)?;
+        }
+        Ok(())
+    }
+
     /// See [`Remote::run_to`].
     ///
     /// # Errors
@@ -113,8 +128,7 @@ impl<'p> Landing<'p> {
     }
 
     /// The program that was interrupted at the start of a vector's stub, by what the hardware has pushed; `None` if it was the kernel.
-    /// An error code lies below the rest: then RSP is no multiple of 16, since the hardware aligns what it pushes without one so
-    /// that RIP's word is not.
+    /// An error code lies below the rest, and makes RSP a multiple of 16: the hardware aligns the top, and pushes 5 words without one.
     ///
     /// # Errors
     /// If the stack is not mapped.

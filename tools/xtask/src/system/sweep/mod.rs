@@ -16,7 +16,7 @@ mod landing;
 use anyhow::{Context as _, Result, bail, ensure};
 use iced_x86::Mnemonic;
 use kcore::apic::vector;
-use kcore::base::regs::{Reg, VECTOR_SYSCALL};
+use kcore::base::regs::{REGS, Reg, VECTOR_SYSCALL};
 
 use crate::test::{Case, Context, Verdict};
 
@@ -28,6 +28,8 @@ use landing::{Landing, Program};
 /// Exceptions that come here: one has an error code.
 const NMI: u8 = 2;
 const PAGE_FAULT: u8 = 14;
+/// Words that an interrupt's stub saves: what the hardware does not.
+const PUSHED_BY_STUB: usize = Reg::Rip as usize;
 /// Where no program has code.
 const NOWHERE: u64 = 0x10;
 /// Ticks until each of the programs that run has had its turn, and many more.
@@ -170,6 +172,9 @@ impl Sweep<'_, '_> {
     fn system_call(&mut self) -> Verdict {
         let entry = self.kernel.span("syscall_entry")?.start;
         let at = self.landing.run_to(&[entry])?;
+        // The second word of the CPU's block is where the thread's registers end (`percpu.rs`).
+        let end = self.landing.word(&at, at.kernel_gs() + 8)?;
+        self.landing.spoil(end, REGS)?;
         self.entry(Some(Program {
             rip: at.rcx(),
             ..Program::of(&at)
@@ -183,6 +188,7 @@ impl Sweep<'_, '_> {
         let stub = self.kernel.vector(vector::TIMER)?.start;
         let at = self.landing.run_to(&[stub])?;
         let interrupted = self.landing.interrupted(&at)?;
+        self.landing.spoil(at.rsp(), PUSHED_BY_STUB)?;
         self.entry(Some(interrupted.context("no program was interrupted")?))?;
         let program = self.next_exit(false)?;
         self.exit(program)
