@@ -7,7 +7,7 @@ use crate::hardware::Hardware;
 use crate::kernel::Kernel;
 use crate::object::memory::Backing;
 use crate::object::{Memory, Object};
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
 use ipc::abi::layout::PAGE_SIZE;
 use ipc::abi::profile::{EventSpec, SourceRequest};
 use ipc::abi::{Error, Handle, Rights};
@@ -37,7 +37,15 @@ impl<H: Hardware> Kernel<H> {
         let specs = specs.get_mut(..count).ok_or(Error::Unsupported)?;
         self.hw
             .read_bytes(caller.thread.buffer(), specs.as_mut_bytes());
-        Ok((self.profiler.start(&caller.cpu.token, request, specs)? as u64,))
+        let process = caller.process;
+        let (cpu, pid) = (&caller.cpu.token, process.pid.load(Relaxed));
+        let source = self.profiler.start(cpu, pid, request, specs)?;
+        // Who ends it from another CPU marks it first and then looks for its profile, under the driver's lock: either there is one by
+        // then, or the mark is seen here.
+        if process.dead.load(SeqCst) {
+            self.profiler.process_ended(cpu, pid, self.hw.tsc());
+        }
+        Ok((source as u64,))
     }
 
     pub(super) fn profiler_stop(&self, caller: &Caller<'_>, profiler: Handle) -> Result<(), Stop> {

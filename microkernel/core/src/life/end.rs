@@ -54,11 +54,13 @@ impl<H: Hardware> Kernel<H> {
             life.teardown = Teardown::Threads;
             process.dead.store(true, SeqCst);
         }
+        let pid = process.pid.load(Relaxed);
+        self.profiler.process_ended(&cpu.token, pid, self.hw.tsc());
         if self.is_tracing() {
             self.record(
                 cpu,
                 Event::new(TraceKind::ProcessEnd)
-                    .of(process.pid.load(Relaxed), 0)
+                    .of(pid, 0)
                     .detail(reason as u32)
                     .words(code, 0),
             );

@@ -102,7 +102,8 @@ pub struct Driver {
     source: AtomicUsize,
     /// Nominal samples per second of that run; likewise.
     frequency: AtomicU64,
-    control: Lock<(), { rank::PROFILER }>,
+    /// Start, stop and status, one at a time; and the process that began the run that is on or was last, by its id.
+    control: Lock<u32, { rank::PROFILER }>,
 }
 
 impl Driver {
@@ -129,7 +130,7 @@ impl Driver {
             arming: Arming::new(),
             source: AtomicUsize::new(usize::MAX),
             frequency: AtomicU64::new(0),
-            control: Lock::new(()),
+            control: Lock::new(0),
         })
     }
 
@@ -148,7 +149,7 @@ impl Driver {
         self.cpus.get(cpu.index()).map(|cpu| &cpu.expected)
     }
 
-    /// Begins a profile: each CPU arms its source in its next tick. Says which source it is.
+    /// Begins a profile for the process with this id: each CPU arms its source in its next tick. Says which source it is.
     ///
     /// # Errors
     /// `Unsupported` for a source that is not there, or events that it cannot take; `BadArgument` for events without
@@ -156,6 +157,7 @@ impl Driver {
     pub fn start(
         &self,
         cpu: &Cpu,
+        process: u32,
         request: SourceRequest,
         specs: &[EventSpec],
     ) -> Result<Source, Error> {
@@ -163,10 +165,11 @@ impl Driver {
         let index = source::select(self.sources, offered, request)?;
         let source = self.sources[index];
         let frequency = source::check(specs, source)?;
-        let _control = self.control.lock(cpu);
+        let mut owner = self.control.lock(cpu);
         if !self.arming.is_idle() {
             return Err(Error::Busy);
         }
+        *owner = process;
         self.source.store(index, Ordering::Relaxed);
         self.frequency.store(frequency, Ordering::Relaxed);
         self.arming.start(mask(self.cpus.len()));
@@ -183,6 +186,15 @@ impl Driver {
             Ok(())
         } else {
             Err(Error::WrongState)
+        }
+    }
+
+    /// A process has ended: the profile that it began ends with it, since nobody may be left who would stop it.
+    pub fn process_ended(&self, cpu: &Cpu, process: u32, now: Tsc) {
+        let owner = self.control.lock(cpu);
+        if *owner == process {
+            // If none is on, it was stopped before.
+            let _ = self.arming.stop(now);
         }
     }
 

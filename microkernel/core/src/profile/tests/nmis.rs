@@ -121,7 +121,7 @@ impl Bench {
             domains: DOMAINS_ALL,
             ..EventSpec::default()
         };
-        self.driver.start(&self.token, request, &[cycles])
+        self.driver.start(&self.token, 1, request, &[cycles])
     }
     fn tick(&self, cpu: usize) {
         let cpu = CpuId(cpu as u8);
@@ -213,7 +213,7 @@ fn a_run_has_the_frequency_that_it_was_asked_for() {
         };
         bench
             .driver
-            .start(&bench.token, SourceRequest::Timer, &[cycles])
+            .start(&bench.token, 1, SourceRequest::Timer, &[cycles])
     };
     assert_eq!(start(49), Err(Error::Unsupported));
     for (asked, frequency) in [(0, 1000), (50, 50), (5000, 5000)] {

@@ -21,6 +21,8 @@ const MAP: KernelMap = KernelMap {
     syscall_switched: 0,
     interrupts: Span::EMPTY,
 };
+/// The process that begins profiles.
+const OWNER: u32 = 7;
 const CYCLES: EventSpec = EventSpec {
     event: 0,
     raw: 0,
@@ -119,7 +121,7 @@ fn bench(cpus: usize) -> Bench {
 
 impl Bench {
     fn start(&self, request: SourceRequest) -> Result<Source, Error> {
-        self.driver.start(&self.token, request, &[CYCLES])
+        self.driver.start(&self.token, OWNER, request, &[CYCLES])
     }
     fn stop(&self) -> Result<(), Error> {
         self.driver.stop(&self.token, self.machine.tsc())
@@ -196,10 +198,30 @@ fn a_profile_from_start_to_end() {
 }
 
 #[test]
+fn a_profile_ends_with_the_process_that_began_it() {
+    let bench = bench(1);
+    let ended = |pid| {
+        bench
+            .driver
+            .process_ended(&bench.token, pid, bench.machine.tsc());
+    };
+    ended(OWNER);
+    assert_eq!(bench.start(SourceRequest::Tick), Ok(Source::Tick));
+    assert_eq!((bench.tick(0), bench.phase()), (Wake::Phase, Phase::Open));
+    ended(OWNER + 1);
+    assert_eq!(bench.phase(), Phase::Open);
+    ended(OWNER);
+    assert_eq!(bench.phase(), Phase::Disarming);
+    assert_eq!((bench.tick(0), bench.phase()), (Wake::Phase, Phase::Idle));
+    ended(OWNER);
+    assert_eq!(bench.start(SourceRequest::Tick), Ok(Source::Tick));
+}
+
+#[test]
 fn a_refused_start_arms_nothing() {
     let bench = bench(1);
     let token = &bench.token;
-    let no_specs = bench.driver.start(token, SourceRequest::Tick, &[]);
+    let no_specs = bench.driver.start(token, OWNER, SourceRequest::Tick, &[]);
     assert_eq!(no_specs, Err(Error::BadArgument));
     assert_eq!(bench.start(SourceRequest::Pmu), Err(Error::Unsupported));
     assert_eq!((bench.phase(), bench.tick(0)), (Phase::Idle, Wake::No));
