@@ -31,8 +31,11 @@ pub enum What<'a> {
     System(Rights),
     /// The profiling driver.
     Profiler,
-    /// The boot archive, to read.
-    Bootfs,
+    /// The boot archive, to read. What makes processes may also map their code from it: no other memory can be executed.
+    Bootfs {
+        /// Whether it does.
+        makes_processes: bool,
+    },
     /// A notification of its own, which its interrupts signal.
     Notification,
     /// An interrupt line, which signals this bit of the notification before it.
@@ -73,7 +76,10 @@ impl What<'_> {
                 .union(SHARE),
             Self::System(rights) => rights.union(Rights::DUPLICATE),
             Self::Profiler => Rights::MANAGE.union(Rights::DUPLICATE),
-            Self::Bootfs => Rights::READ,
+            Self::Bootfs {
+                makes_processes: true,
+            } => Rights::READ.union(Rights::EXECUTE),
+            Self::Bootfs { .. } => Rights::READ,
             Self::Notification => Rights::SIGNAL.union(Rights::WAIT).union(SHARE),
             Self::Interrupt { .. } => Rights::MANAGE,
             Self::Ports { .. } => Rights::READ.union(Rights::WRITE),
@@ -104,7 +110,8 @@ pub fn plan(program: &Program) -> Vec<Grant<'_>> {
         grant(names::PROFILER.into(), What::Profiler);
     }
     if program.bootfs {
-        grant(names::BOOTFS.into(), What::Bootfs);
+        let makes_processes = system.contains(Rights::SPAWN);
+        grant(names::BOOTFS.into(), What::Bootfs { makes_processes });
     }
     if !program.interrupts.is_empty() {
         grant(names::NOTIFICATION.into(), What::Notification);
@@ -137,6 +144,10 @@ mod tests {
     use super::*;
     use crate::fake::program;
     use ipc::proto::system::{DeviceRange, PortRange, SystemRight};
+
+    const READ_ONLY: What<'static> = What::Bootfs {
+        makes_processes: false,
+    };
 
     #[test]
     fn the_default_program_gets_nothing() {
@@ -176,7 +187,7 @@ mod tests {
                 ("log", What::System(Rights::LOG_WRITE)),
                 ("system", What::System(Rights::INSPECT | Rights::POWER)),
                 ("profiler", What::Profiler),
-                ("bootfs", What::Bootfs),
+                ("bootfs", READ_ONLY),
                 ("notification", What::Notification),
                 ("irq:4", What::Interrupt { line: 4, bit: 0 }),
                 ("irq:11", What::Interrupt { line: 11, bit: 1 }),
@@ -207,10 +218,18 @@ mod tests {
         );
         let log = What::System(Rights::LOG_WRITE).rights();
         assert!(!log.intersects(Rights::LOG_READ | Rights::SPAWN | Rights::TRANSFER));
-        assert!(
-            !What::Bootfs
-                .rights()
-                .intersects(Rights::WRITE | Rights::EXECUTE)
-        );
+        assert_eq!(READ_ONLY.rights(), Rights::READ);
+    }
+
+    #[test]
+    fn what_makes_processes_has_code_for_them() {
+        let program = Program {
+            bootfs: true,
+            system: vec![SystemRight::Spawn],
+            ..program("loader")
+        };
+        let plan = plan(&program);
+        let rights = plan.last().map(|grant| grant.what.rights());
+        assert_eq!(rights, Some(Rights::READ | Rights::EXECUTE));
     }
 }

@@ -253,7 +253,7 @@ impl<M: Machine> Loader<'_, M> {
                 },
                 What::System(_) => machine.system(ours)?,
                 What::Profiler => machine.profiler(ours)?,
-                What::Bootfs => machine.bootfs(ours)?,
+                What::Bootfs { .. } => machine.bootfs(ours)?,
                 What::Notification => {
                     let made = machine.create_notification()?;
                     let theirs = machine.duplicate(&made, ours)?;

@@ -8,6 +8,7 @@ mod bootfs;
 mod boots;
 mod commands;
 mod dice;
+mod nmis;
 mod properties;
 mod storm;
 mod typing;
@@ -35,7 +36,7 @@ struct Soak {
     round: fn(&Context<'_>, &mut Rng) -> Verdict,
 }
 
-const SOAKS: [Soak; 6] = [
+const SOAKS: [Soak; 7] = [
     Soak {
         name: "boots",
         test: Some("a_soak_of_boots"),
@@ -60,6 +61,12 @@ const SOAKS: [Soak; 6] = [
         name: "bootfs",
         test: Some("a_soak_of_damaged_archives"),
         round: bootfs::round,
+    },
+    // The tests `storm_of_nmis` of the suite `system` are its short form.
+    Soak {
+        name: "nmis",
+        test: None,
+        round: nmis::round,
     },
     // The tests of the suite `host` are its short form.
     Soak {

@@ -26,6 +26,7 @@ mod screen;
 pub mod session;
 pub mod shell;
 mod shortage;
+pub mod storm;
 mod sweep;
 pub mod tables;
 mod truth;
@@ -59,6 +60,7 @@ pub fn run(context: &Context<'_>) -> Result<Report> {
     cases.extend(interrupt::cases(context));
     cases.extend(profile::cases(context));
     cases.extend(truth::cases(context));
+    cases.extend(storm::cases(context));
     cases.extend(demo::cases(context));
     cases.extend(bench::cases(context));
     cases.extend(runtime::cases(context));
