@@ -66,14 +66,16 @@ pub enum Rendering {
 pub struct Request {
     /// Window in milliseconds, 1 to [`WINDOW_MAX_MS`].
     pub window_ms: u16,
-    /// Only samples that this process took; `None`: all.
+    /// Only samples that this process took, or by client, those in which it took part; `None`: all.
     pub pid: Option<u32>,
-    /// Chains to print, 1 to [`CHAINS_MAX`].
+    /// Chains to print, by client of each account; 1 to [`CHAINS_MAX`].
     pub chains: u16,
     /// Frames of a chain to fold and print, the leaf included, 1 to [`DEPTH_MAX`].
     pub depth: u8,
     /// Source to use.
     pub source: Source,
+    /// Told by the client on whose behalf it was.
+    pub by_client: bool,
     /// How the text is written.
     pub rendering: Rendering,
 }
@@ -86,6 +88,7 @@ impl Default for Request {
             chains: 8,
             depth: 8,
             source: Source::Best,
+            by_client: false,
             rendering: Rendering::Report,
         }
     }
@@ -162,7 +165,7 @@ pub enum Refusal {
         /// Who runs it.
         holder: Holder,
     },
-    /// This version of the kernel does not have the source.
+    /// The source is not there, or has not shown that it works on every CPU.
     NoSource {
         /// What was asked for.
         asked: Source,
@@ -203,7 +206,7 @@ impl core::fmt::Display for Refusal {
             Self::NoSource { asked } => {
                 write!(
                     f,
-                    "source {}: not in this kernel yet; there is tick",
+                    "source {}: none that works here; tick always does",
                     SourceRequest::from(*asked).name()
                 )
             }
@@ -263,6 +266,7 @@ mod tests {
             window_ms: 500,
             pid: Some(12),
             source: Source::Tick,
+            by_client: true,
             rendering: Rendering::Folded,
             ..Request::default()
         };
@@ -273,7 +277,7 @@ mod tests {
         };
         assert_eq!(
             bytes(&start),
-            b"\xf4\x03\x01\x0c\x08\x08\x03\x02\xac\x02\x07console"
+            b"\xf4\x03\x01\x0c\x08\x08\x03\x01\x02\xac\x02\x07console"
         );
         let holder = Holder {
             pid: 300,
@@ -338,7 +342,7 @@ mod tests {
         let refusal = Refusal::NoSource { asked: Source::Pmu };
         assert_eq!(
             refusal.to_string(),
-            "source pmu: not in this kernel yet; there is tick"
+            "source pmu: none that works here; tick always does"
         );
     }
 }

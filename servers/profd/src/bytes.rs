@@ -8,7 +8,7 @@ use core::fmt;
 /// First bytes of a profile.
 pub const MAGIC: [u8; 8] = *b"SondePrf";
 /// Version of the layout.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// Why bytes are not a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub enum DecodeError {
     NotText,
     /// A number stands for nothing: an enumeration's, or the index of a name or an image.
     BadNumber,
-    /// The chains do not add up to the samples reported.
+    /// The chains do not add up to the samples reported, or the accounts to more.
     BadSum,
 }
 

@@ -10,6 +10,7 @@ use ipc::abi::profile::flags;
 
 use sample_ring::Sample;
 
+use crate::account::Payer;
 use crate::atlas::{Atlas, Place, Space, is_kernel};
 use crate::repair::{self, Caller};
 use crate::symbols::SymbolId;
@@ -53,6 +54,8 @@ pub struct Key {
     pub steps: Vec<Step>,
     /// Whether more frames follow than the chain keeps.
     pub cut: bool,
+    /// On whose account it is, where accounts are kept.
+    pub payer: Option<Payer>,
 }
 
 /// What a chain does not keep.
@@ -101,6 +104,7 @@ pub fn chain(sample: &Sample, depth: u8, atlas: Atlas<'_, '_>) -> Chain {
         }),
         steps,
         cut: cut_off > 0 || open,
+        payer: None,
     };
     Chain { key, leaf, beyond }
 }

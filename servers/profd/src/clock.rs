@@ -29,8 +29,15 @@ impl Clock {
     /// Whole milliseconds in some TSC ticks.
     #[must_use]
     pub fn milliseconds(self, ticks: u64) -> u32 {
-        let milliseconds = (u128::from(ticks) * 1000).checked_div(self.0.tsc_hz.into());
-        u32::try_from(milliseconds.unwrap_or(0)).unwrap_or(u32::MAX)
+        let milliseconds = self.duration(ticks) / 1_000_000;
+        u32::try_from(milliseconds).unwrap_or(u32::MAX)
+    }
+
+    /// Whole nanoseconds in some TSC ticks.
+    #[must_use]
+    pub fn duration(self, ticks: u64) -> u64 {
+        let nanoseconds = (u128::from(ticks) * 1_000_000_000).checked_div(self.0.tsc_hz.into());
+        u64::try_from(nanoseconds.unwrap_or(0)).unwrap_or(u64::MAX)
     }
 }
 
@@ -51,6 +58,7 @@ mod tests {
         assert_eq!(clock.nanoseconds(0), 0);
         assert_eq!(clock.ticks(3), 6_000_000);
         assert_eq!(clock.milliseconds(clock.ticks(312)), 312);
+        assert_eq!(clock.duration(3), 1);
         assert_eq!(Clock::new(InfoPage::default()).milliseconds(7), 0);
         let wild = InfoPage {
             tsc_mult: u64::MAX,

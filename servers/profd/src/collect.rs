@@ -4,8 +4,10 @@ use ipc::abi::profile::SampleCounters;
 use ipc::proto::profd::Request;
 use sample_ring::Sample;
 
+use crate::account::{Ledger, Payer, takes_part};
 use crate::atlas::Atlas;
 use crate::chain::chain;
+use crate::clock::Clock;
 use crate::driver::{Driver, Losses};
 use crate::fold::{CHAINS, Table};
 use crate::profile::Counts;
@@ -17,6 +19,8 @@ pub struct Collector {
     pid: Option<u32>,
     depth: u8,
     table: Table,
+    /// If samples are told by who pays.
+    ledger: Option<Ledger>,
     reported: u64,
     other_tasks: u64,
     outside: u64,
@@ -33,6 +37,7 @@ impl Collector {
             pid: request.pid,
             depth: request.depth,
             table: Table::new(CHAINS),
+            ledger: request.by_client.then(Ledger::default),
             reported: 0,
             other_tasks: 0,
             outside: 0,
@@ -60,13 +65,14 @@ impl Collector {
     /// The chains with their names.
     #[must_use]
     pub fn resolve(&self, atlas: Atlas<'_, '_>) -> Resolved {
-        resolve(&self.table, atlas)
+        resolve(&self.table, self.ledger.as_ref(), atlas)
     }
 
     /// What became of every sample, given the driver's counters before and after.
     #[must_use]
     pub fn counts(
         &self,
+        clock: Clock,
         losses: Losses,
         before: &SampleCounters,
         after: &SampleCounters,
@@ -88,21 +94,45 @@ impl Collector {
             changed: since(|counters| counters.changed),
             late: since(|counters| counters.late),
             throttled: since(|counters| counters.throttled),
-            cost: since(|counters| counters.cost),
+            cost_ns: clock.duration(since(|counters| counters.cost)),
+            asked: since(|counters| counters.asked),
+            delay_ns: since(|counters| counters.delay),
+            // The driver begins this one anew with each run.
+            delay_max_ns: after.delay_max,
         }
     }
 
     fn sort(&mut self, sample: &Sample, atlas: Atlas<'_, '_>, opened: u64, closes: u64) {
-        let pid = sample.parts().next().map_or(0, |own| own.owner.pid);
-        let cpu = sample.header().cpu;
         if !(opened..=closes).contains(&sample.tsc()) {
             self.outside += 1;
-        } else if self.pid.is_some_and(|asked| asked != pid) {
+        } else if self.pid.is_some_and(|asked| !self.is_of(sample, asked)) {
             self.other_tasks += 1;
         } else {
             self.reported += 1;
+            let cpu = sample.header().cpu;
             self.cpus[usize::from(cpu) / 64] |= 1 << (cpu % 64);
-            self.table.add(chain(sample, self.depth, atlas));
+            self.fold(sample, atlas);
         }
+    }
+
+    /// Whether a sample belongs to the report of this process alone.
+    fn is_of(&self, sample: &Sample, pid: u32) -> bool {
+        if self.ledger.is_some() {
+            takes_part(sample, pid)
+        } else {
+            Payer::runner(sample) == Payer::Process(pid)
+        }
+    }
+
+    fn fold(&mut self, sample: &Sample, atlas: Atlas<'_, '_>) {
+        let mut chain = chain(sample, self.depth, atlas);
+        if let Some(ledger) = &mut self.ledger {
+            chain.key.payer = ledger.enter(sample);
+            if chain.key.payer.is_none() {
+                self.table.beyond += 1;
+                return;
+            }
+        }
+        self.table.add(chain);
     }
 }

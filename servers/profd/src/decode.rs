@@ -3,10 +3,13 @@
 
 use ipc::abi::profile::Source;
 
+use crate::account::{Balance, Payer};
 use crate::bytes::{DecodeError, MAGIC, Reader, VERSION};
-use crate::encode::step;
+use crate::encode::{payer, step};
 use crate::process::Fate;
-use crate::profile::{Chain, Counts, Filter, Frame, ImageName, LeafAddress, More, Profile, Step};
+use crate::profile::{
+    Account, Chain, Counts, Filter, Frame, ImageName, LeafAddress, More, Profile, Step,
+};
 
 /// Reads a profile.
 ///
@@ -26,6 +29,7 @@ pub fn decode(bytes: &[u8]) -> Result<Profile, DecodeError> {
     let source = Source::from_raw(from.u8()?.into()).ok_or(DecodeError::BadNumber)?;
     let depth = from.u8()?;
     let cpus = from.u32()?;
+    let asked_cpus = from.u32()?;
     let frequency = from.u64()?;
     let unconfirmed = from.u64()?;
     let filter = if flag(&mut from)? {
@@ -35,6 +39,7 @@ pub fn decode(bytes: &[u8]) -> Result<Profile, DecodeError> {
     };
     let counts = counts(&mut from)?;
     let strings = from.list(Reader::text)?;
+    let accounts = from.list(account)?;
     let images = from.list(|from| {
         Ok(ImageName {
             name: from.index(strings.len())?,
@@ -45,6 +50,7 @@ pub fn decode(bytes: &[u8]) -> Result<Profile, DecodeError> {
     let names = Names {
         strings: strings.len(),
         images: images.len(),
+        accounts: accounts.len(),
     };
     let chains = from.list(|from| names.chain(from))?;
     let addresses = from.list(|from| {
@@ -63,9 +69,11 @@ pub fn decode(bytes: &[u8]) -> Result<Profile, DecodeError> {
         depth,
         filter,
         cpus,
+        asked_cpus,
         unconfirmed,
         counts,
         strings,
+        accounts,
         images,
         chains,
         addresses,
@@ -82,7 +90,12 @@ fn adds_up(profile: &Profile) -> bool {
     let sum = chains
         .chain([profile.counts.beyond_table])
         .try_fold(0u64, u64::checked_add);
-    sum == Some(profile.counts.reported)
+    let accounts = profile
+        .accounts
+        .iter()
+        .map(|account| account.balance.charged());
+    let charged = accounts.fold(0, u64::saturating_add);
+    sum == Some(profile.counts.reported) && charged <= profile.counts.reported
 }
 
 fn flag(from: &mut Reader<'_>) -> Result<bool, DecodeError> {
@@ -126,19 +139,46 @@ fn counts(from: &mut Reader<'_>) -> Result<Counts, DecodeError> {
         changed: from.u64()?,
         late: from.u64()?,
         throttled: from.u64()?,
-        cost: from.u64()?,
+        cost_ns: from.u64()?,
+        asked: from.u64()?,
+        delay_ns: from.u64()?,
+        delay_max_ns: from.u64()?,
     })
 }
 
-/// How many names and images there are, for the indices in chains.
+fn account(from: &mut Reader<'_>) -> Result<Account, DecodeError> {
+    let (kind, pid) = (from.u8()?, from.u32()?);
+    let payer = match kind {
+        payer::PROCESS => Payer::Process(pid),
+        payer::NOBODY => Payer::Nobody,
+        payer::UNKNOWN => Payer::Unknown,
+        _ => return Err(DecodeError::BadNumber),
+    };
+    Ok(Account {
+        payer,
+        name: from.text()?,
+        balance: Balance {
+            own: from.u64()?,
+            by_others: from.u64()?,
+            for_others: from.u64()?,
+        },
+    })
+}
+
+/// How many names, images and accounts there are, for the indices in chains.
 struct Names {
     strings: usize,
     images: usize,
+    accounts: usize,
 }
 
 impl Names {
     fn chain(&self, from: &mut Reader<'_>) -> Result<Chain, DecodeError> {
         let count = from.u64()?;
+        let account = from.option(self.accounts)?;
+        if account.is_some() != (self.accounts > 0) {
+            return Err(DecodeError::BadNumber);
+        }
         let leaf = self.frame(from)?;
         let high = from.u64()?;
         let steps = from.list(|from| {
@@ -161,6 +201,7 @@ impl Names {
         };
         Ok(Chain {
             count,
+            account,
             leaf,
             high,
             steps,

@@ -2,8 +2,9 @@
 
 use alloc::vec::Vec;
 
+use crate::account::Payer;
 use crate::bytes::{MAGIC, VERSION, Writer};
-use crate::profile::{Chain, Counts, Filter, Frame, Profile, Step};
+use crate::profile::{Account, Chain, Counts, Filter, Frame, Profile, Step};
 
 /// Numbers of the steps of a chain.
 pub(crate) mod step {
@@ -11,6 +12,13 @@ pub(crate) mod step {
     pub(crate) const CLIENT: u8 = 1;
     pub(crate) const MISSING: u8 = 2;
     pub(crate) const MISSING_CLIENT: u8 = 3;
+}
+
+/// Numbers of those who pay.
+pub(crate) mod payer {
+    pub(crate) const PROCESS: u8 = 0;
+    pub(crate) const NOBODY: u8 = 1;
+    pub(crate) const UNKNOWN: u8 = 2;
 }
 
 /// Writes a profile.
@@ -24,6 +32,7 @@ pub fn encode(profile: &Profile) -> Vec<u8> {
     to.u8(profile.source as u8);
     to.u8(profile.depth);
     to.u32(profile.cpus);
+    to.u32(profile.asked_cpus);
     to.u64(profile.frequency);
     to.u64(profile.unconfirmed);
     filter(&mut to, profile.filter.as_ref());
@@ -31,6 +40,7 @@ pub fn encode(profile: &Profile) -> Vec<u8> {
         to.u64(count);
     }
     to.list(&profile.strings, |to, text| to.bytes(text.as_bytes()));
+    to.list(&profile.accounts, account);
     to.list(&profile.images, |to, image| {
         to.u32(image.name);
         to.bytes(&image.build_id);
@@ -46,7 +56,7 @@ pub fn encode(profile: &Profile) -> Vec<u8> {
 }
 
 /// The counts in the order of their bytes.
-const fn counts(counts: &Counts) -> [u64; 16] {
+const fn counts(counts: &Counts) -> [u64; 19] {
     [
         counts.taken,
         counts.reported,
@@ -63,7 +73,10 @@ const fn counts(counts: &Counts) -> [u64; 16] {
         counts.changed,
         counts.late,
         counts.throttled,
-        counts.cost,
+        counts.cost_ns,
+        counts.asked,
+        counts.delay_ns,
+        counts.delay_max_ns,
     ]
 }
 
@@ -76,8 +89,23 @@ fn filter(to: &mut Writer, filter: Option<&Filter>) {
     }
 }
 
+fn account(to: &mut Writer, account: &Account) {
+    let (kind, pid) = match account.payer {
+        Payer::Process(pid) => (payer::PROCESS, pid),
+        Payer::Nobody => (payer::NOBODY, 0),
+        Payer::Unknown => (payer::UNKNOWN, 0),
+    };
+    to.u8(kind);
+    to.u32(pid);
+    to.bytes(account.name.as_bytes());
+    to.u64(account.balance.own);
+    to.u64(account.balance.by_others);
+    to.u64(account.balance.for_others);
+}
+
 fn chain(to: &mut Writer, chain: &Chain) {
     to.u64(chain.count);
+    to.option(chain.account);
     frame(to, chain.leaf);
     to.u64(chain.high);
     to.list(&chain.steps, |to, &step| match step {

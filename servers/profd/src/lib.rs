@@ -2,7 +2,7 @@
 //!
 //! From the driver to the terminal: [`rings`] are drained by a [`session`], whose [`collect`]or sorts samples and makes each a
 //! [`chain`] of places ([`atlas`]: [`process`]es and the [`catalog`] of [`image`]s), with the caller that the walk missed put
-//! back ([`repair`], [`unwind`]). Chains are counted by [`fold`], named by [`mod@resolve`] and become a [`mod@profile`], which
+//! back ([`repair`], [`unwind`]), and finds on whose [`account`] it is. Chains are counted by [`fold`], named by [`mod@resolve`] and become a [`mod@profile`], which
 //! [`mod@encode`] carries as bytes and [`mod@report`] and [`mod@stacks`] write as text. [`service`] is what other programs call;
 //! [`request`] is for shells. `docs/report.md` has what users rely on.
 //!
@@ -12,6 +12,7 @@
 
 extern crate alloc;
 
+pub mod account;
 pub mod atlas;
 pub mod bytes;
 pub mod catalog;
@@ -23,6 +24,7 @@ pub mod driver;
 pub mod early;
 pub mod encode;
 pub mod fold;
+pub mod header;
 pub mod image;
 pub mod notes;
 pub mod process;

@@ -8,22 +8,23 @@ use ipc::abi::profile::Source;
 
 use crate::process::Fate;
 use crate::profile::{Counts, Profile};
+use crate::report::Shown;
 use crate::text::{Lines, counted};
 
-/// Writes the notes on a report that printed this many chains.
-pub fn write(profile: &Profile, printed: usize, verbose: bool, lines: &mut Lines) {
+/// Writes the notes on a report that shows this much.
+pub fn write(profile: &Profile, shown: Shown, verbose: bool, lines: &mut Lines) {
     let counts = &profile.counts;
     if counts.reported == 0 {
         lines.wrap(&why_empty(profile));
     } else if profile.source == Source::Tick {
         lines.wrap(TICK);
     }
-    let rest = &profile.chains[printed..];
-    if !rest.is_empty() {
-        let samples: u64 = rest.iter().map(|chain| chain.count).sum();
+    let chains = profile.chains.len() as u64 - shown.chains;
+    if chains > 0 {
+        let samples = counts.reported - counts.beyond_table - shown.samples;
         lines.wrap(&format!(
             "not shown: {}, {}",
-            counted(rest.len() as u64, "chain"),
+            counted(chains, "chain"),
             counted(samples, "sample")
         ));
     }
@@ -117,11 +118,17 @@ fn odd(counts: &Counts, verbose: bool, lines: &mut Lines) {
     if !shown.is_empty() {
         lines.wrap(&format!("odd: {}", shown.join(", ")));
     }
-    if verbose {
-        let each = counts.cost.checked_div(counts.taken).unwrap_or(0);
+    if verbose || counts.taken != counts.reported {
+        let Counts {
+            taken,
+            reported,
+            other_tasks,
+            outside,
+            ..
+        } = counts;
+        let dropped = counts.dropped();
         lines.wrap(&format!(
-            "taken {}, other tasks {}, outside the window {}, cost {each} TSC ticks each",
-            counts.taken, counts.other_tasks, counts.outside
+            "taken {taken}: {reported} reported, {other_tasks} of other tasks, {outside} outside the window, {dropped} dropped"
         ));
     }
 }

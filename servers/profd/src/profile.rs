@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 
 use ipc::abi::profile::Source;
 
+use crate::account::{Balance, Payer};
 use crate::process::Fate;
 
 /// What was measured, and how much of it there is.
@@ -28,15 +29,19 @@ pub struct Profile {
     pub filter: Option<Filter>,
     /// CPUs that contributed a reported sample.
     pub cpus: u32,
+    /// CPUs that were asked for samples: all of the machine.
+    pub asked_cpus: u32,
     /// Bit per CPU that did not confirm its end in time.
     pub unconfirmed: u64,
     /// What became of every sample.
     pub counts: Counts,
     /// Names; each is here once.
     pub strings: Vec<String>,
+    /// On whose account the samples are, the largest first; empty if they are not told by that.
+    pub accounts: Vec<Account>,
     /// Images that chains lead through.
     pub images: Vec<ImageName>,
-    /// Chains, the hottest first; no two are alike but in their counts.
+    /// Chains, the hottest first; no two of an account are alike but in their counts.
     pub chains: Vec<Chain>,
     /// Samples by exact leaf address, for annotation.
     pub addresses: Vec<LeafAddress>,
@@ -47,6 +52,12 @@ impl Profile {
     #[must_use]
     pub fn string(&self, index: u32) -> &str {
         self.strings.get(index as usize).map_or("", String::as_str)
+    }
+
+    /// The chains of an account, or all where none are kept; the hottest first.
+    pub fn chains_of(&self, account: Option<u32>) -> impl Iterator<Item = &Chain> {
+        let of = move |chain: &&Chain| chain.account == account;
+        self.chains.iter().filter(of)
     }
 
     /// ``image`symbol``, or ``image`0xaddress`` for a place without a symbol.
@@ -108,8 +119,14 @@ pub struct Counts {
     pub late: u64,
     /// Samples that were not taken because they came too fast.
     pub throttled: u64,
-    /// TSC ticks spent in taking samples.
-    pub cost: u64,
+    /// Nanoseconds spent in taking samples.
+    pub cost_ns: u64,
+    /// Samples that CPUs asked of their neighbours.
+    pub asked: u64,
+    /// Nanoseconds by which those were asked for later than due.
+    pub delay_ns: u64,
+    /// The longest of these delays.
+    pub delay_max_ns: u64,
 }
 
 impl Counts {
@@ -119,14 +136,18 @@ impl Counts {
         self.overwritten.saturating_add(self.corrupt)
     }
 
+    /// Samples of the window. Those that were dropped are taken to be: what is lost is the oldest of a long window.
+    #[must_use]
+    pub const fn in_window(&self) -> u64 {
+        self.reported
+            .saturating_add(self.other_tasks)
+            .saturating_add(self.dropped())
+    }
+
     /// Samples that were taken and never seen in a ring, or the other way round.
     #[must_use]
     pub const fn unaccounted(&self) -> u64 {
-        let seen = self
-            .reported
-            .saturating_add(self.other_tasks)
-            .saturating_add(self.outside)
-            .saturating_add(self.dropped());
+        let seen = self.in_window().saturating_add(self.outside);
         self.taken.abs_diff(seen)
     }
 }
@@ -166,11 +187,24 @@ pub enum Step {
     MissingClient,
 }
 
+/// What was spent on behalf of one process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// Whose it is.
+    pub payer: Payer,
+    /// The name of that process; empty if it is not known.
+    pub name: String,
+    /// Its samples.
+    pub balance: Balance,
+}
+
 /// Samples with the same chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chain {
     /// Samples.
     pub count: u64,
+    /// On whose account: index in [`Profile::accounts`]. Every chain has one, or none has.
+    pub account: Option<u32>,
     /// The function they were in, at the lowest offset.
     pub leaf: Frame,
     /// The highest offset; equal to the leaf's if there is no symbol.

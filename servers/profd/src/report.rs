@@ -4,8 +4,10 @@
 use alloc::format;
 use alloc::string::String;
 
+use crate::account::{Balance, Payer};
+use crate::header;
 use crate::notes;
-use crate::profile::{Chain, Frame, More, Profile, Step};
+use crate::profile::{Account, Chain, Frame, More, Profile, Step};
 use crate::shorten::Shortener;
 use crate::text::{COLUMNS, Lines};
 
@@ -25,97 +27,138 @@ pub struct Options {
 #[must_use]
 pub fn report(profile: &Profile, options: Options) -> String {
     let mut lines = Lines::default();
-    header(profile, &mut lines);
+    header::write(profile, options.verbose, &mut lines);
+    let accounts = profile.accounts.iter();
+    let accounts = accounts.map(|account| account.balance.charged());
+    let chains = profile.chains.iter().map(|chain| chain.count);
+    let hottest = accounts.chain(chains).max().unwrap_or(0);
     let mut writer = Writer {
         profile,
+        share_width: percent(hottest, profile.counts.reported).len().max(5),
+        options,
         names: Shortener::default(),
-        verbose: options.verbose,
+        shown: Shown::default(),
+        lines,
     };
-    let printed = &profile.chains[..profile.chains.len().min(options.chains)];
-    let shares = printed.iter().map(|chain| writer.share(chain).len());
-    let share_width = shares.max().unwrap_or(0).max(5);
-    for chain in printed {
-        writer.chain(chain, share_width, &mut lines);
+    if profile.accounts.is_empty() {
+        writer.chains(None);
     }
-    notes::write(profile, printed.len(), options.verbose, &mut lines);
+    for (account, index) in profile.accounts.iter().zip(0..) {
+        writer.account(account);
+        writer.chains(Some(index));
+    }
+    let Writer {
+        shown, mut lines, ..
+    } = writer;
+    notes::write(profile, shown, options.verbose, &mut lines);
     lines.finish()
 }
 
-fn header(profile: &Profile, lines: &mut Lines) {
-    let Profile {
-        asked_ms,
-        profiled_ms,
-        counts,
-        cpus,
-        ..
-    } = profile;
-    if profiled_ms < asked_ms {
-        lines.push(&format!("profiled {profiled_ms} of {asked_ms} ms"));
-    } else {
-        lines.push(&format!("profiled {asked_ms} ms"));
-    }
-    let of = match profile.filter {
-        Some(_) => format!(" (of {} taken)", counts.taken),
-        None => String::new(),
-    };
-    let source = profile.source.name();
-    let (reported, dropped) = (counts.reported, counts.dropped());
-    let line = format!("{reported} samples{of} on {cpus} cpus, {dropped} dropped, source {source}");
-    if line.len() <= COLUMNS {
-        lines.push(&line)
-    } else {
-        lines.wrap(&line)
-    }
+/// How much of a profile its report shows.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Shown {
+    /// Chains.
+    pub chains: u64,
+    /// Their samples.
+    pub samples: u64,
 }
 
 struct Writer<'p> {
     profile: &'p Profile,
+    /// Columns of the shares, which stand below each other.
+    share_width: usize,
+    options: Options,
     names: Shortener,
-    verbose: bool,
+    shown: Shown,
+    lines: Lines,
 }
 
 impl Writer<'_> {
-    fn chain(&mut self, chain: &Chain, share_width: usize, lines: &mut Lines) {
-        let share = self.share(chain);
-        let before = format!("{share:>share_width$} {} ", chain.count);
+    /// What was spent on behalf of one process, and what it did for others.
+    fn account(&mut self, account: &Account) {
+        let Balance {
+            own,
+            by_others,
+            for_others,
+        } = account.balance;
+        let charged = account.balance.charged();
+        let before = format!("{} {charged} for ", self.share(charged));
+        let more = match for_others {
+            0 => String::new(),
+            more => format!("; {more} more for others"),
+        };
+        let line = match account.payer {
+            Payer::Process(pid) => {
+                let after = format!(" (pid {pid}): own {own}, by others {by_others}{more}");
+                self.fitting(&before, &account.name, &after)
+            }
+            Payer::Nobody => format!("{before}nobody: no process ran{more}"),
+            Payer::Unknown => format!("{before}clients that are not known"),
+        };
+        self.lines.push(&line);
+    }
+
+    /// The hottest chains of an account, or of all.
+    fn chains(&mut self, account: Option<u32>) {
+        let indent = if account.is_some() { "  " } else { "" };
+        for chain in self.profile.chains_of(account).take(self.options.chains) {
+            self.chain(chain, indent);
+            self.shown.chains += 1;
+            self.shown.samples += chain.count;
+        }
+    }
+
+    fn chain(&mut self, chain: &Chain, indent: &str) {
+        let before = format!("{indent}{} {} ", self.share(chain.count), chain.count);
         let span = match chain.leaf.symbol {
             Some(_) if chain.high > chain.leaf.offset => {
                 format!("+{:#x}..{:#x}", chain.leaf.offset, chain.high)
             }
             _ => offset(chain.leaf),
         };
-        lines.push(&self.place(&before, chain.leaf, &span));
+        self.place(&before, chain.leaf, &span);
         for step in &chain.steps {
-            let line = match *step {
+            match *step {
                 Step::Caller(frame) => self.place("        <- ", frame, &offset(frame)),
                 Step::Client(frame) => self.place("        <= ", frame, &offset(frame)),
-                Step::Missing => "        <- ?".into(),
-                Step::MissingClient => "        <= ?".into(),
-            };
-            lines.push(&line);
+                Step::Missing => self.lines.push("        <- ?"),
+                Step::MissingClient => self.lines.push("        <= ?"),
+            }
         }
         if let Some(more) = chain.more {
-            lines.push(&format!("        <- {}", rest(more)));
+            self.lines.push(&format!("        <- {}", rest(more)));
         }
     }
 
-    /// Percent of the samples reported, with one decimal, rounded.
-    fn share(&self, chain: &Chain) -> String {
-        let total = u128::from(self.profile.counts.reported.max(1));
-        let tenths = (u128::from(chain.count) * 1000 + total / 2) / total;
-        format!("{}.{}%", tenths / 10, tenths % 10)
+    /// Percent of the samples reported.
+    fn share(&self, count: u64) -> String {
+        let share = percent(count, self.profile.counts.reported);
+        format!("{share:>0$}", self.share_width)
     }
 
-    fn place(&mut self, before: &str, frame: Frame, after: &str) -> String {
+    fn place(&mut self, before: &str, frame: Frame, after: &str) {
         let name = self.profile.place_name(frame);
-        if self.verbose {
+        let line = self.fitting(before, &name, after);
+        self.lines.push(&line);
+    }
+
+    /// A line with a name that is shortened if it must be.
+    fn fitting(&mut self, before: &str, name: &str, after: &str) -> String {
+        if self.options.verbose {
             return format!("{before}{name}{after}");
         }
         let width = COLUMNS
             .saturating_sub(before.len() + after.len())
             .max(NAME_COLUMNS);
-        format!("{before}{}{after}", self.names.fit(&name, width))
+        format!("{before}{}{after}", self.names.fit(name, width))
     }
+}
+
+/// One count as percent of another, with one decimal, rounded.
+fn percent(count: u64, of: u64) -> String {
+    let of = u128::from(of.max(1));
+    let tenths = (u128::from(count) * 1000 + of / 2) / of;
+    format!("{}.{}%", tenths / 10, tenths % 10)
 }
 
 fn offset(frame: Frame) -> String {

@@ -1,4 +1,4 @@
-//! The arguments of `profile`: `[ms] [pid|all] [chains] [depth N] [source pmu|timer|tick] [folded] [-v]`.
+//! The arguments of `profile`: `[ms] [pid|all] [chains] [depth N] [source pmu|timer|tick] [by-client] [folded] [-v]`.
 //!
 //! The shell parses them with this, so that a request which reaches profd is one that can be run. What cannot be
 //! understood is refused with one line that names the argument and what is allowed.
@@ -12,7 +12,10 @@ use ipc::proto::profd::{CHAINS_MAX, DEPTH_MAX, Rendering, Request, Source, WINDO
 
 /// How the command is written.
 pub const USAGE: &str =
-    "profile [ms] [pid|all] [chains] [depth N] [source pmu|timer|tick] [folded] [-v]";
+    "profile [ms] [pid|all] [chains] [depth N] [source S] [by-client] [folded] [-v]";
+
+/// Chains that are printed of each account, if their number is not said.
+const CHAINS_OF_ACCOUNT: u16 = 3;
 
 /// Longest part of an argument that an error repeats, in characters.
 const WORD_MAX: usize = 20;
@@ -107,6 +110,7 @@ struct Parsed {
     chains: Option<u16>,
     depth: Option<u8>,
     source: Option<Source>,
+    by_client: Option<()>,
     folded: Option<()>,
     verbose: Option<()>,
 }
@@ -133,6 +137,7 @@ impl Parsed {
                 let source = given.and_then(source).ok_or_else(wrong)?;
                 once(&mut self.source, source, word)
             }
+            "by-client" => once(&mut self.by_client, (), word),
             "folded" => once(&mut self.folded, (), word),
             "-v" => once(&mut self.verbose, (), word),
             _ if argument.starts_with('-') => Err(ArgumentError::Option(word())),
@@ -168,10 +173,10 @@ impl Parsed {
             (None, None) => Rendering::Report,
         };
         // Folded stacks are read by other tools, which want all of them.
-        let chains = if self.folded.is_some() {
-            CHAINS_MAX
-        } else {
-            default.chains
+        let chains = match (self.folded, self.by_client) {
+            (Some(()), _) => CHAINS_MAX,
+            (None, Some(())) => CHAINS_OF_ACCOUNT,
+            (None, None) => default.chains,
         };
         Request {
             window_ms: self.window.unwrap_or(default.window_ms),
@@ -179,6 +184,7 @@ impl Parsed {
             chains: self.chains.unwrap_or(chains),
             depth: self.depth.unwrap_or(default.depth),
             source: self.source.unwrap_or_default(),
+            by_client: self.by_client.is_some(),
             rendering,
         }
     }
@@ -262,11 +268,15 @@ mod tests {
             chains: 512,
             depth: 48,
             source: Source::Timer,
+            by_client: false,
             rendering: Rendering::Verbose,
         };
         assert_eq!(all, expected);
         assert_eq!(line("folded").unwrap().chains, CHAINS_MAX);
         assert_eq!(line("100 all 5 folded").unwrap().chains, 5);
+        let by_client = line("by-client 100 7").unwrap();
+        assert_eq!((by_client.by_client, by_client.chains), (true, 3));
+        assert_eq!(line("folded by-client").unwrap().chains, CHAINS_MAX);
     }
 
     #[test]
@@ -300,6 +310,10 @@ mod tests {
             "`folded` is given twice: once is enough"
         );
         assert_eq!(
+            refused("by-client 5 by-client"),
+            "`by-client` is given twice: once is enough"
+        );
+        assert_eq!(
             refused("1 all 2 3"),
             "too many arguments from `3` on; see `help profile`"
         );
@@ -310,7 +324,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_typed_gets_a_valid_request_or_one_short_line(words in prop::collection::vec("\\PC{0,40}|[0-9]{1,5}|all|depth|source|tick|folded|-v|\u{1b}\\[2J", 0..7)) {
+        fn whatever_is_typed_gets_a_valid_request_or_one_short_line(words in prop::collection::vec("\\PC{0,40}|[0-9]{1,5}|all|depth|source|tick|by-client|folded|-v|\u{1b}\\[2J", 0..7)) {
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
             match parse(&words) {
                 Ok(request) => prop_assert!(is_valid(&request)),

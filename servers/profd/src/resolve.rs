@@ -10,10 +10,11 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
+use crate::account::{Ledger, Payer};
 use crate::atlas::{Atlas, Place, Space};
 use crate::chain::{Key, Leaf, Step as RawStep};
 use crate::fold::{Table, Tally};
-use crate::profile::{Chain, Frame, ImageName, LeafAddress, More, Step};
+use crate::profile::{Account, Chain, Frame, ImageName, LeafAddress, More, Step};
 use crate::symbols::SymbolId;
 
 /// The parts of a profile that name places.
@@ -21,6 +22,8 @@ use crate::symbols::SymbolId;
 pub struct Resolved {
     /// See [`crate::profile::Profile::strings`].
     pub strings: Vec<String>,
+    /// See [`crate::profile::Profile::accounts`].
+    pub accounts: Vec<Account>,
     /// See [`crate::profile::Profile::images`].
     pub images: Vec<ImageName>,
     /// See [`crate::profile::Profile::chains`].
@@ -29,10 +32,11 @@ pub struct Resolved {
     pub addresses: Vec<LeafAddress>,
 }
 
-/// Names every place of a table.
+/// Names every place of a table, and every account of a ledger.
 #[must_use]
-pub fn resolve(table: &Table, atlas: Atlas<'_, '_>) -> Resolved {
-    let mut names = Names::new(atlas);
+pub fn resolve(table: &Table, ledger: Option<&Ledger>, atlas: Atlas<'_, '_>) -> Resolved {
+    let accounts = accounts(ledger, atlas);
+    let mut names = Names::new(atlas, &accounts);
     let mut merged: BTreeMap<Identity, Chain> = BTreeMap::new();
     for (key, tally) in table.chains() {
         let (identity, chain) = names.chain(key, tally);
@@ -58,17 +62,41 @@ pub fn resolve(table: &Table, atlas: Atlas<'_, '_>) -> Resolved {
             count,
         })
         .collect();
+    let Names {
+        strings, images, ..
+    } = names;
     Resolved {
-        strings: names.strings,
-        images: names.images,
+        strings,
+        accounts,
+        images,
         chains,
         addresses,
     }
 }
 
+/// Accounts with the names of their processes, the largest first.
+fn accounts(ledger: Option<&Ledger>, atlas: Atlas<'_, '_>) -> Vec<Account> {
+    let name = |payer| match payer {
+        Payer::Process(pid) => atlas.processes.get(pid),
+        Payer::Nobody | Payer::Unknown => None,
+    };
+    let account = |(payer, balance)| Account {
+        payer,
+        name: name(payer)
+            .map(|process| process.name.as_str().into())
+            .unwrap_or_default(),
+        balance,
+    };
+    let ledger = ledger.into_iter().flat_map(Ledger::accounts);
+    let mut accounts: Vec<Account> = ledger.map(account).collect();
+    accounts.sort_by_key(|account| Reverse(account.balance.charged()));
+    accounts
+}
+
 /// What a reader tells chains apart by.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Identity {
+    account: Option<u32>,
     image: u32,
     symbol: Option<u32>,
     /// Of a leaf without a symbol.
@@ -90,6 +118,7 @@ fn merge(known: &mut Chain, other: &Chain) {
 
 struct Names<'c, 'a> {
     atlas: Atlas<'c, 'a>,
+    accounts: BTreeMap<Payer, u32>,
     strings: Vec<String>,
     known_strings: BTreeMap<String, u32>,
     images: Vec<ImageName>,
@@ -99,9 +128,14 @@ struct Names<'c, 'a> {
 }
 
 impl<'c, 'a> Names<'c, 'a> {
-    const fn new(atlas: Atlas<'c, 'a>) -> Self {
+    fn new(atlas: Atlas<'c, 'a>, accounts: &[Account]) -> Self {
         Self {
             atlas,
+            accounts: accounts
+                .iter()
+                .map(|account| account.payer)
+                .zip(0..)
+                .collect(),
             strings: Vec::new(),
             known_strings: BTreeMap::new(),
             images: Vec::new(),
@@ -114,7 +148,11 @@ impl<'c, 'a> Names<'c, 'a> {
     fn chain(&mut self, key: &Key, tally: &Tally) -> (Identity, Chain) {
         let (leaf, high) = self.leaf(key.leaf, tally);
         let steps: Vec<Step> = key.steps.iter().map(|&step| self.step(step)).collect();
+        let account = key
+            .payer
+            .and_then(|payer| self.accounts.get(&payer).copied());
         let identity = Identity {
+            account,
             image: leaf.image,
             symbol: leaf.symbol,
             address: if leaf.symbol.is_some() {
@@ -135,6 +173,7 @@ impl<'c, 'a> Names<'c, 'a> {
             identity,
             Chain {
                 count: tally.count,
+                account,
                 leaf,
                 high,
                 steps,

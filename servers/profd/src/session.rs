@@ -265,11 +265,13 @@ impl Session {
             depth: self.request.depth,
             filter,
             cpus: self.collector.cpus(),
+            asked_cpus: u32::try_from(status.cpus).unwrap_or(u32::MAX),
             unconfirmed: if idle { 0 } else { status.stragglers },
             counts: self
                 .collector
-                .counts(losses, &self.before, &status.counters),
+                .counts(self.clock, losses, &self.before, &status.counters),
             strings: resolved.strings,
+            accounts: resolved.accounts,
             images: resolved.images,
             chains: resolved.chains,
             addresses: resolved.addresses,

@@ -9,8 +9,9 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
+use crate::account::Payer;
 use crate::notes;
-use crate::profile::{Chain, Frame, Profile, Step};
+use crate::profile::{Account, Chain, Frame, Profile, Step};
 use crate::text::Lines;
 
 /// Writes the hottest chains. A profile without samples gets a line that begins with `#` and says why.
@@ -43,7 +44,11 @@ pub fn stacks(profile: &Profile, chains: usize) -> String {
 }
 
 fn stack(profile: &Profile, chain: &Chain) -> String {
-    let mut frames: Vec<String> = Vec::with_capacity(chain.steps.len() + 2);
+    let mut frames: Vec<String> = Vec::with_capacity(chain.steps.len() + 3);
+    let account = chain
+        .account
+        .and_then(|index| profile.accounts.get(index as usize));
+    frames.extend(account.map(payer));
     if chain.more.is_some() {
         frames.push("...".into());
     }
@@ -55,6 +60,15 @@ fn stack(profile: &Profile, chain: &Chain) -> String {
     }
     frames.push(name(profile, chain.leaf));
     frames.join(";")
+}
+
+/// Who pays, as the outermost frame.
+fn payer(account: &Account) -> String {
+    match account.payer {
+        Payer::Process(pid) => format!("{} (pid {pid})", account.name.replace(';', ",")),
+        Payer::Nobody => "(nobody)".into(),
+        Payer::Unknown => "(clients that are not known)".into(),
+    }
 }
 
 /// `;` separates frames, so it cannot be in a name (an array type has one).

@@ -5,6 +5,7 @@ mod support;
 use std::collections::BTreeSet;
 
 use ipc::abi::profile::{Source, flags};
+use profd::account::Ledger;
 use profd::atlas::Atlas;
 use profd::bytes::DecodeError;
 use profd::catalog::{Catalog, Content};
@@ -63,17 +64,20 @@ struct Case {
     records: Vec<Record>,
     depth: u8,
     capacity: usize,
+    by_client: bool,
 }
 
 fn case() -> impl Strategy<Value = Case> {
     let records = prop::collection::vec(record(), 0..60);
     let capacity = prop::sample::select(vec![3, 20, CHAINS]);
-    (prop::collection::vec(name(), 8), records, 1u8..10, capacity).prop_map(
-        |(names, records, depth, capacity)| Case {
+    let names = prop::collection::vec(name(), 8);
+    (names, records, 1u8..10, capacity, any::<bool>()).prop_map(
+        |(names, records, depth, capacity, by_client)| Case {
             names,
             records,
             depth,
             capacity,
+            by_client,
         },
     )
 }
@@ -93,10 +97,14 @@ fn folded(case: &Case) -> Profile {
         processes: &processes,
     };
     let mut table = Table::new(case.capacity);
-    case.records
-        .iter()
-        .for_each(|record| table.add(chain(&record.sample(), case.depth, atlas)));
-    let resolved = resolve(&table, atlas);
+    let mut ledger = case.by_client.then(Ledger::default);
+    for record in &case.records {
+        let sample = record.sample();
+        let mut chain = chain(&sample, case.depth, atlas);
+        chain.key.payer = ledger.as_mut().and_then(|ledger| ledger.enter(&sample));
+        table.add(chain);
+    }
+    let resolved = resolve(&table, ledger.as_ref(), atlas);
     let reported = case.records.len() as u64;
     Profile {
         asked_ms: 100,
@@ -110,6 +118,7 @@ fn folded(case: &Case) -> Profile {
             fate: Fate::Live,
         }),
         cpus: 1,
+        asked_cpus: 4,
         unconfirmed: 5,
         counts: Counts {
             taken: reported + 3,
@@ -120,15 +129,17 @@ fn folded(case: &Case) -> Profile {
             ..Counts::default()
         },
         strings: resolved.strings,
+        accounts: resolved.accounts,
         images: resolved.images,
         chains: resolved.chains,
         addresses: resolved.addresses,
     }
 }
 
-/// The printed chains, each without its percent, count and span of offsets.
+/// The printed chains, each behind its account, and without its percent, count and span of offsets.
 fn printed_chains(text: &str) -> Vec<String> {
     let mut chains: Vec<String> = Vec::new();
+    let mut account = "";
     for line in text.lines().skip(2) {
         if line
             .trim_start()
@@ -136,11 +147,12 @@ fn printed_chains(text: &str) -> Vec<String> {
             .is_some_and(|(share, _)| share.parse::<f32>().is_ok())
         {
             let leaf = line.trim_start().splitn(3, ' ').nth(2).unwrap_or_default();
-            chains.push(
-                leaf.split_once('+')
-                    .map_or(leaf, |(name, _)| name)
-                    .to_string(),
-            );
+            if leaf.starts_with("for ") {
+                account = leaf;
+                continue;
+            }
+            let name = leaf.split_once('+').map_or(leaf, |(name, _)| name);
+            chains.push(format!("{account} {name}"));
         } else if line.starts_with("        <") {
             let chain = chains.last_mut().expect("a chain begins with its leaf");
             // How many frames were cut off is of the samples, not of the chain.
@@ -164,6 +176,12 @@ proptest! {
         let folded: u64 = text.lines().filter(|line| !line.starts_with('#')).map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum();
         prop_assert_eq!(folded, profile.counts.reported);
         prop_assert!(profile.chains.is_sorted_by(|a, b| a.count >= b.count));
+        let charged: u64 = profile.accounts.iter().map(|account| account.balance.charged()).sum();
+        prop_assert_eq!(charged, if case.by_client { profile.counts.reported } else { 0 });
+        for (account, index) in profile.accounts.iter().zip(0..) {
+            let chains: u64 = profile.chains_of(Some(index)).map(|chain| chain.count).sum();
+            prop_assert!(chains <= account.balance.charged());
+        }
         prop_assert!(profile.chains.iter().all(|chain| chain.steps.len() <= usize::from(case.depth) + 6));
     }
 
@@ -217,6 +235,7 @@ fn one_sample() -> Vec<u8> {
         records: vec![Record::new(1, &[BASE])],
         depth: 8,
         capacity: 3,
+        by_client: false,
     };
     encode(&folded(&case))
 }
@@ -236,7 +255,7 @@ fn each_way_to_be_no_profile_is_told_apart() {
     // The source, behind magic, version and two times.
     assert_eq!(with(&|bytes| bytes[20] = 9), DecodeError::BadNumber);
     // The samples reported, behind the filter and the samples taken.
-    assert_eq!(with(&|bytes| bytes[42 + 13 + 8] = 2), DecodeError::BadSum);
+    assert_eq!(with(&|bytes| bytes[46 + 13 + 8] = 2), DecodeError::BadSum);
 }
 
 #[test]
@@ -244,8 +263,8 @@ fn the_first_bytes_of_the_layout_are_pinned() {
     let bytes = one_sample();
     assert_eq!(
         bytes[..26],
-        *b"SondePrf\x02\0\0\0\x64\0\0\0\x32\0\0\0\x01\x08\x01\0\0\0"
+        *b"SondePrf\x03\0\0\0\x64\0\0\0\x32\0\0\0\x01\x08\x01\0\0\0"
     );
-    // Numbers, filter, counts, strings, images, one chain, one address.
-    assert_eq!(bytes.len(), 42 + 13 + 16 * 8 + 16 + 16 + 41 + 24);
+    // Numbers, filter, counts, strings, no accounts, images, one chain, one address.
+    assert_eq!(bytes.len(), 46 + 13 + 19 * 8 + 16 + 4 + 16 + 45 + 24);
 }

@@ -33,7 +33,7 @@ fn profile(world: &World, depth: u8, records: &[Record]) -> Profile {
     for record in records {
         table.add(chain(&record.sample(), depth, atlas));
     }
-    let resolved = resolve(&table, atlas);
+    let resolved = resolve(&table, None, atlas);
     Profile {
         asked_ms: 1000,
         profiled_ms: 1000,
@@ -42,18 +42,26 @@ fn profile(world: &World, depth: u8, records: &[Record]) -> Profile {
         depth,
         filter: None,
         cpus: 4,
+        asked_cpus: 4,
         unconfirmed: 0,
         counts: Counts {
             taken: records.len() as u64,
             reported: records.len() as u64,
             table: 512,
+            cost_ns: 800 * records.len() as u64,
             ..Counts::default()
         },
         strings: resolved.strings,
+        accounts: resolved.accounts,
         images: resolved.images,
         chains: resolved.chains,
         addresses: resolved.addresses,
     }
+}
+
+/// The lines below the one of the hottest leaf.
+fn below_leaf(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().skip_while(|line| !line.contains('`')).skip(1)
 }
 
 fn repeat(count: usize, record: impl Fn(u64) -> Record) -> impl Iterator<Item = Record> {
@@ -88,6 +96,7 @@ fn the_example_of_the_design_reads_as_there() {
         text,
         "profiled 1000 ms\n\
          3987 samples on 4 cpus, 0 dropped, source timer/nmi\n\
+         sampling took 800 ns a sample, 0.08% of the window\n\
          75.2% 2998 kernel`idle+0x3\n\
          14.9% 594 shares`share_a+0x10..0x2c\n        \
          <- shares`main+0x61\n \
@@ -103,10 +112,11 @@ fn the_example_of_the_design_reads_as_there() {
 fn one_chain_with_every_sample_is_a_hundred_percent() {
     let records: Vec<_> = repeat(400, |_| Record::new(0, &[KERNEL + 3])).collect();
     let mut profile = profile(&World::new(), 8, &records);
-    profile.source = Source::Tick;
+    (profile.source, profile.frequency) = (Source::Tick, 100);
     assert_eq!(
         report(&profile, SHORT),
-        "profiled 1000 ms\n400 samples on 4 cpus, 0 dropped, source tick\n100.0% 400 kernel`idle+0x3\n\
+        "profiled 1000 ms\n400 samples on 4 cpus, 0 dropped, source tick\n\
+         sampling took 800 ns a sample, 0.01% of the window\n100.0% 400 kernel`idle+0x3\n\
          the tick cannot see inside the kernel: its time is at the return from the call\n"
     );
 }
@@ -121,8 +131,7 @@ fn what_is_cut_is_counted_and_what_is_missing_is_marked() {
     let flagged = |record: Record, flags: u16| Record { flags, ..record };
     let one = |record: Record, depth: u8| {
         let text = report(&profile(&World::new(), depth, &[record]), SHORT);
-        text.lines()
-            .skip(3)
+        below_leaf(&text)
             .map(|line| line.trim_start().to_string())
             .collect::<Vec<_>>()
     };
@@ -156,7 +165,7 @@ fn what_is_missing_is_marked_where_it_is_missing() {
             ..Record::new(21, &[KERNEL + 0x112, KERNEL + 0x25a, 0x40_1044])
         };
         let text = report(&profile(&World::new(), 8, &[record]), SHORT);
-        let callers = text.lines().skip(3).map(str::trim_start);
+        let callers = below_leaf(&text).map(str::trim_start);
         callers
             .take_while(|line| line.starts_with('<'))
             .collect::<Vec<_>>()
@@ -277,6 +286,7 @@ fn a_process_that_init_tells_of_late_still_gets_its_name() {
     let catalog = world.catalog();
     let resolved = resolve(
         &table,
+        None,
         Atlas {
             catalog: &catalog,
             processes: &world.processes,
@@ -369,7 +379,10 @@ fn losses_are_in_the_header_and_by_name() {
         "{text}"
     );
     assert!(
-        text.ends_with("odd: overwritten 2, corrupt 1, missed 5, unaccounted 1\n"),
+        text.ends_with(
+            "odd: overwritten 2, corrupt 1, missed 5, unaccounted 1\n\
+             taken 9: 1 reported, 0 of other tasks, 4 outside the window, 3 dropped\n"
+        ),
         "{text}"
     );
     profile.counts = Counts {
@@ -388,8 +401,65 @@ fn losses_are_in_the_header_and_by_name() {
     assert!(
         all.contains("overwritten 0")
             && all.contains("throttled 0")
-            && all.contains("cost 0 TSC ticks each")
+            && all.ends_with(
+                "taken 1: 1 reported, 0 of other tasks, 0 outside the window, 0 dropped\n"
+            )
     );
+}
+
+#[test]
+fn the_head_tells_the_rate_the_cost_and_the_delay_where_they_matter() {
+    let mut profile = profile(&World::new(), 8, &[Record::new(0, &[KERNEL])]);
+    let mut head = |counts: Counts, verbose: bool| {
+        profile.counts = Counts {
+            other_tasks: counts.taken - 1,
+            reported: 1,
+            ..counts
+        };
+        let text = report(&profile, Options { verbose, ..SHORT });
+        let head = text.lines().skip(2);
+        let head = head.take_while(|line| !line.contains('`'));
+        head.map(String::from).collect::<Vec<_>>()
+    };
+    let counts = |taken| Counts {
+        taken,
+        cost_ns: taken * 2_345,
+        ..Counts::default()
+    };
+    // 4 CPUs, a second, 1000 a second on each: 3600 are 90 %.
+    assert_eq!(
+        head(counts(3600), false),
+        ["sampling took 2345 ns a sample, 0.21% of the window"]
+    );
+    assert_eq!(
+        head(counts(3599), false)[1],
+        "true rate 899 a second on each cpu, 89% of the nominal 1000"
+    );
+    assert_eq!(
+        head(counts(4000), true)[1],
+        "true rate 1000 a second on each cpu, 100% of the nominal 1000"
+    );
+    let delayed = |mean: u64| Counts {
+        asked: 4000,
+        delay_ns: mean * 4000,
+        delay_max_ns: 7_654_321,
+        ..counts(4000)
+    };
+    assert_eq!(head(delayed(100_000), false).len(), 1);
+    assert_eq!(
+        head(delayed(101_000), false)[1..],
+        ["asked for 101 us late on average, 7654 us at most, by cpus with interrupts off"]
+    );
+    assert_eq!(head(delayed(0), true).len(), 3);
+    let wild = Counts {
+        taken: u64::MAX,
+        cost_ns: u64::MAX,
+        overwritten: u64::MAX,
+        asked: 1,
+        delay_ns: u64::MAX,
+        ..Counts::default()
+    };
+    assert!(head(wild, true).len() > 2, "no overflow");
 }
 
 #[test]
@@ -436,5 +506,11 @@ fn a_profile_of_one_process_says_how_many_were_taken() {
         panic!("not done")
     };
     let text = report(&profile, SHORT);
-    assert!(text.starts_with("profiled 100 ms\n3 samples (of 6 taken) on 1 cpus, 0 dropped, source tick\n100.0% 3 shares`share_a+0x10\n"), "{text}");
+    assert!(
+        text.starts_with(
+            "profiled 100 ms\n3 samples (of 6 taken) on 1 cpus, 0 dropped, source tick\n"
+        ),
+        "{text}"
+    );
+    assert!(text.contains("\n100.0% 3 shares`share_a+0x10\n"), "{text}");
 }

@@ -17,12 +17,14 @@ pid|all   one process, or every one; `all` is how chains are said without a pid
 chains    how many to print, 1 to 512, the hottest first; 8 if not said
 depth N   frames of a chain, 1 to 48; 8 if not said. A sample holds 16 of the
           program that ran, and more only with those of its clients
-source    what takes the samples; the best that works if not said
+source S  pmu, timer or tick; the best that works if not said
+by-client each process with what servers did for it, and 3 chains of each
 folded    one chain a line, for flame graphs
 -v        nothing shortened, and every counter
 
-A sample belongs to the process that was executing. `<-` is a caller, `<=`
-begins the frames of the client that was served. Ctrl-C ends the window early.
+A sample belongs to the process that was executing; by client, to the one on
+whose behalf. `<-` is a caller, `<=` begins the frames of the client that was
+served. Ctrl-C ends the window early.
 ",
     facts: None,
     examples: &[
@@ -33,8 +35,8 @@ begins the frames of the client that was served. Ctrl-C ends the window early.
         ),
         ("profile 500 12", "500 ms, only pid 12"),
         (
-            "profile 100 all 8 source tick",
-            "from the timer tick, whatever else there is",
+            "profile 1000 all by-client",
+            "each process, with what servers did for it",
         ),
     ],
     run,

@@ -8,7 +8,7 @@ use crate::build::Image;
 use crate::cli::BootOptions;
 use crate::qemu::{PANIC, POWER_OFF, debug_exit};
 use crate::system::guest::{Guest, GuestError};
-use crate::system::{features, refusals};
+use crate::system::{archive, features};
 use crate::test::{Context, Verdict};
 
 use super::dice::one;
@@ -23,7 +23,7 @@ const INIT_TELLS: &str = " cannot be started: its file ";
 pub(super) fn round(context: &Context<'_>, dice: &mut Rng) -> Verdict {
     for _ in 0..BOOTS {
         let mut done = String::new();
-        let image = refusals::changed(context, "soak", |whole| {
+        let image = archive::changed(context, "soak", |whole| {
             let bytes;
             (done, bytes) = damage(dice, whole)?;
             Some(bytes)

@@ -1,5 +1,6 @@
 //! The suite `system`: boots the shipped image in QEMU and talks to it over the serial line, as a user does.
 
+pub mod archive;
 mod arguments;
 mod bench;
 mod binomial;
@@ -17,9 +18,10 @@ mod machine;
 pub mod miniature;
 mod panic;
 mod probe;
+mod profd;
 mod profile;
 mod reboot;
-pub mod refusals;
+mod refusals;
 mod report;
 mod runtime;
 mod screen;
@@ -59,6 +61,7 @@ pub fn run(context: &Context<'_>) -> Result<Report> {
     cases.extend(reboot::cases(context));
     cases.extend(interrupt::cases(context));
     cases.extend(profile::cases(context));
+    cases.extend(profd::cases(context));
     cases.extend(truth::cases(context));
     cases.extend(storm::cases(context));
     cases.extend(demo::cases(context));

@@ -6,8 +6,8 @@ use ipc::bootfs::{Bootfs, KERNEL_SYMBOLS};
 use crate::cli::BootOptions;
 use crate::test::{Case, Context, Verdict};
 
+use super::archive;
 use super::features::fails;
-use super::refusals;
 
 /// Every register that an exception shows.
 const REGISTERS: [&str; 18] = [
@@ -64,7 +64,7 @@ fn options(how: &str) -> BootOptions {
 }
 
 fn bare(context: &Context<'_>) -> Verdict {
-    let image = refusals::changed(context, "symbols", |bytes| {
+    let image = archive::changed(context, "symbols", |bytes| {
         let symbols = Bootfs::parse(bytes).ok()?.find(KERNEL_SYMBOLS)?;
         let mut bytes = bytes.to_vec();
         bytes[symbols.offset..][..symbols.data.len()].fill(0x5a);

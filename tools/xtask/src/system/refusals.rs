@@ -1,16 +1,13 @@
 //! Boot archives that Sonde cannot work with: one line that says so, and a failure.
 
-use std::fs;
-use std::path::PathBuf;
+use anyhow::ensure;
+use ipc::bootfs::Bootfs;
 
-use anyhow::{Result, ensure};
-use ipc::bootfs::{Bootfs, SYSTEM, fields};
-
-use crate::build::Image;
 use crate::cli::BootOptions;
 use crate::qemu::{POWER_OFF, debug_exit};
 use crate::test::{Case, Context, Verdict};
 
+use super::archive::{changed, with_system};
 use super::features::{fails, refuses};
 use super::guest::Guest;
 
@@ -123,39 +120,6 @@ fn damaged(
     refuses(&image, BootOptions::default(), &["bootfs"])
 }
 
-/// The image with a changed archive, or none. The archive is written to a file of this name and stays there.
-///
-/// # Errors
-/// If there is no image, or the file cannot be written.
-pub fn changed(
-    context: &Context<'_>,
-    name: &str,
-    change: impl FnOnce(&[u8]) -> Option<Vec<u8>>,
-) -> Result<Image> {
-    let image = context.image()?;
-    let good = image
-        .bootfs
-        .as_ref()
-        .map(fs::read)
-        .transpose()?
-        .unwrap_or_default();
-    let bootfs = change(&good)
-        .map(|bytes| write(context, name, &bytes))
-        .transpose()?;
-    Ok(Image {
-        kernel: image.kernel.clone(),
-        bootfs,
-    })
-}
-
-fn write(context: &Context<'_>, name: &str, bytes: &[u8]) -> Result<PathBuf> {
-    let directory = context.workspace.target.join("system-tests");
-    fs::create_dir_all(&directory)?;
-    let path = directory.join(format!("bootfs-{name}"));
-    fs::write(&path, bytes)?;
-    Ok(path)
-}
-
 /// The archive with one byte in the middle of a file changed.
 fn damage(bytes: &[u8], name: &str) -> Option<Vec<u8>> {
     let file = Bootfs::parse(bytes).ok()?.find(name)?;
@@ -166,17 +130,8 @@ fn damage(bytes: &[u8], name: &str) -> Option<Vec<u8>> {
 
 /// The archive with a configuration whose sum is right, and which cannot be read all the same.
 fn unreadable(bytes: &[u8]) -> Option<Vec<u8>> {
-    let file = Bootfs::parse(bytes).ok()?.find(SYSTEM)?;
-    let header = |data: &[u8]| {
-        let fields = fields(SYSTEM, data).map(|field| format!("{field:08x}"));
-        format!("{}{SYSTEM}\0", fields.concat()).into_bytes()
-    };
-    let old = header(file.data);
-    let at = bytes.windows(old.len()).position(|part| part == old)?;
-    let mut bytes = bytes.to_vec();
-    let data = file.offset..file.offset + file.data.len();
-    bytes[data.clone()].fill(0xff);
-    let new = header(&bytes[data]);
-    bytes[at..at + new.len()].copy_from_slice(&new);
-    Some(bytes)
+    with_system(bytes, |data| {
+        data.fill(0xff);
+        Some(())
+    })
 }

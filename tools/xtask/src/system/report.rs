@@ -1,5 +1,7 @@
-//! The profile as the shell prints it, read back: what scripts may rely on (`docs/report.md`).
+//! The profile as the shell prints it, read back: what scripts may rely on (`docs/report.md`). In every report that is read, every
+//! sample that was taken must be accounted for.
 
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -21,17 +23,52 @@ pub struct Report {
     pub dropped: u64,
     /// Long name of the source.
     pub source: String,
-    /// Hottest first.
+    /// Hottest first; by client, those of an account behind those of the one before.
     pub chains: Vec<Chain>,
+    /// By client: whose time it was, the largest first.
+    pub accounts: Vec<Account>,
     /// Samples in the report whose chains are not printed, or were too many for profd.
     pub not_shown: u64,
-    /// Samples of which the system itself says that it does not know what became of them.
-    pub unaccounted: u64,
+    /// What was lost or strange, by name.
+    pub odd: BTreeMap<String, u64>,
+    fates: Option<Fates>,
+}
+
+/// What became of the samples of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fates {
+    /// Counted by the kernel, apart from the rings.
+    pub taken: u64,
+    /// In the report.
+    pub reported: u64,
+    /// Of another process than the one asked for.
+    pub other_tasks: u64,
+    /// Before the window or after it.
+    pub outside: u64,
+    /// Lost.
+    pub dropped: u64,
+}
+
+/// What was spent on behalf of one process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// Samples.
+    pub count: u64,
+    /// Its name and pid as printed: `front (pid 7)`; or who is meant where it is none.
+    pub who: String,
+    /// It was executing.
+    pub own: u64,
+    /// Others were.
+    pub by_others: u64,
+    /// It was executing on the account of others.
+    pub for_others: u64,
 }
 
 /// One chain: where samples hit, and how the code got there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chain {
+    /// Index of its account, by client.
+    pub account: Option<usize>,
     /// Samples.
     pub count: u64,
     /// Percent of the samples reported, in tenths.
@@ -83,8 +120,10 @@ impl Report {
             dropped: between(dropped, "", " dropped")?.parse()?,
             source: between(source, "source ", "")?.to_owned(),
             chains: Vec::new(),
+            accounts: Vec::new(),
             not_shown: 0,
-            unaccounted: 0,
+            odd: BTreeMap::new(),
+            fates: None,
         };
         let mut notes = String::new();
         for line in lines {
@@ -92,7 +131,13 @@ impl Report {
                 (caller, Some(chain)) if caller.starts_with("<-") || caller.starts_with("<=") => {
                     chain.callers.push(caller.to_owned());
                 }
-                (line, _) if is_leaf(line) => report.chains.push(leaf(line)?),
+                (line, _) if is_leaf(line) => match line.split_once(" for ") {
+                    Some((count, rest)) => report.accounts.push(account(count, rest)?),
+                    None => report.chains.push(Chain {
+                        account: report.accounts.len().checked_sub(1),
+                        ..leaf(line)?
+                    }),
+                },
                 // A note; one too long for a line goes on behind two blanks.
                 (words, _) => {
                     notes.push_str(if line.starts_with("  ") { " " } else { "\n" });
@@ -114,12 +159,39 @@ impl Report {
         } else if let Some(rest) = note.strip_prefix("table full: ") {
             self.not_shown += first_number(rest)?;
         } else if let Some(rest) = note.strip_prefix("odd: ") {
-            let mut counts = rest.split(", ");
-            if let Some(count) = counts.find_map(|count| count.strip_prefix("unaccounted ")) {
-                self.unaccounted = first_number(count)?;
+            let counts = rest.split(", ").map(|count| count.rsplit_once(' '));
+            for count in counts {
+                let (name, count) = count.context("no count of what is odd")?;
+                self.odd.insert(name.to_owned(), count.parse()?);
             }
+        } else if let Some(rest) = note.strip_prefix("taken ") {
+            let (taken, rest) = rest.split_once(": ").context("nothing became of those")?;
+            let fates = rest.split(", ").map(first_number);
+            let fates: Vec<u64> = fates.collect::<Result<_>>()?;
+            let [reported, other_tasks, outside, dropped] = fates[..] else {
+                bail!("{} things became of those taken", fates.len());
+            };
+            self.fates = Some(Fates {
+                taken: taken.parse()?,
+                reported,
+                other_tasks,
+                outside,
+                dropped,
+            });
         }
         Ok(())
+    }
+
+    /// What became of every sample that was taken. It is told unless all of them are reported.
+    #[must_use]
+    pub fn fates(&self) -> Fates {
+        self.fates.unwrap_or(Fates {
+            taken: self.samples,
+            reported: self.samples,
+            other_tasks: 0,
+            outside: 0,
+            dropped: 0,
+        })
     }
 
     /// Samples whose leaf is this function of this program.
@@ -128,6 +200,38 @@ impl Report {
         let hits = self.chains.iter();
         let hits = hits.filter(|chain| chain.image == image && chain.symbol == symbol);
         hits.map(|chain| chain.count).sum()
+    }
+
+    /// By client, every sample that has room is on one account, with what was executed for it; and so is every chain.
+    fn check_accounts(&self) -> Result<()> {
+        if self.accounts.is_empty() {
+            return Ok(());
+        }
+        let charged: u64 = self.accounts.iter().map(|account| account.count).sum();
+        ensure!(
+            charged == self.samples,
+            "{charged} of {} samples are on an account",
+            self.samples
+        );
+        for (index, account) in self.accounts.iter().enumerate() {
+            let chains = self.chains.iter();
+            let chains = chains.filter(|chain| chain.account == Some(index));
+            let chains: u64 = chains.map(|chain| chain.count).sum();
+            ensure!(
+                chains <= account.count && account.own + account.by_others == account.count,
+                "{chains} samples in chains of {account:?}"
+            );
+        }
+        let sum = |of: fn(&Account) -> u64| self.accounts.iter().map(of).sum::<u64>();
+        let (by_others, for_others) = (
+            sum(|account| account.by_others),
+            sum(|account| account.for_others),
+        );
+        ensure!(
+            by_others == for_others,
+            "{by_others} samples by others, and {for_others} for others"
+        );
+        Ok(())
     }
 
     /// The report, if it adds up.
@@ -139,19 +243,27 @@ impl Report {
             self.not_shown,
             self.samples
         );
+        let fates = self.fates();
         ensure!(
-            self.unaccounted == 0,
-            "{} samples are unaccounted",
-            self.unaccounted
+            fates.taken == fates.reported + fates.other_tasks + fates.outside + fates.dropped,
+            "not every sample is accounted for: {fates:?}"
         );
         ensure!(
-            self.taken.is_none_or(|taken| taken >= self.samples),
-            "more reported than taken"
+            (fates.reported, fates.dropped) == (self.samples, self.dropped)
+                && self.taken.is_none_or(|taken| taken == fates.taken),
+            "the head says otherwise: {fates:?}"
         );
+        let unaccounted = self.odd.get("unaccounted");
         ensure!(
-            self.chains.is_sorted_by(|a, b| a.count >= b.count),
+            unaccounted.is_none_or(|&samples| samples == 0),
+            "{unaccounted:?} samples are unaccounted"
+        );
+        let in_order = |a: &Chain, b: &Chain| a.account != b.account || a.count >= b.count;
+        ensure!(
+            self.chains.is_sorted_by(in_order),
             "the hottest chains are not first"
         );
+        self.check_accounts()?;
         for chain in &self.chains {
             let exact = chain.count * 1000;
             let printed = chain.tenths * self.samples;
@@ -165,6 +277,26 @@ impl Report {
         }
         Ok(self)
     }
+}
+
+fn account(count: &str, rest: &str) -> Result<Account> {
+    let (_, count) = count.split_once("% ").context("no percentage")?;
+    let count = count.parse()?;
+    let (who, rest) = rest.split_once(": ").unwrap_or((rest, ""));
+    let (rest, for_others) = rest.split_once("; ").unwrap_or((rest, "0"));
+    let (own, by_others) = match rest.split_once(", by others ") {
+        Some((own, by_others)) => (between(own, "own ", "")?.parse()?, by_others.parse()?),
+        None if who == "nobody" => (count, 0),
+        // A client that is not known is not who was executing.
+        None => (0, count),
+    };
+    Ok(Account {
+        count,
+        who: who.to_owned(),
+        own,
+        by_others,
+        for_others: first_number(for_others)?,
+    })
 }
 
 fn is_leaf(line: &str) -> bool {
@@ -184,6 +316,7 @@ fn leaf(line: &str) -> Result<Chain> {
     let (first, last) = offsets.split_once("..").unwrap_or((offsets, offsets));
     let (whole, tenth) = percent.split_once('.').context("no tenths")?;
     Ok(Chain {
+        account: None,
         count: count.parse()?,
         tenths: whole.parse::<u64>()? * 10 + tenth.parse::<u64>()?,
         image: image.to_owned(),
@@ -204,7 +337,11 @@ fn first_number(text: &str) -> Result<u64> {
     number.with_context(|| format!("{text:?} does not begin with a number"))
 }
 
-fn between<'a>(text: &'a str, before: &str, after: &str) -> Result<&'a str> {
+/// What is between the two in a text that begins with one and ends with the other.
+///
+/// # Errors
+/// If it does not.
+pub fn between<'a>(text: &'a str, before: &str, after: &str) -> Result<&'a str> {
     let inner = text
         .strip_prefix(before)
         .and_then(|text| text.strip_suffix(after));
@@ -220,6 +357,7 @@ mod tests {
         let text = "\
 profiled 1000 ms
 3987 samples on 4 cpus, 0 dropped, source timer/nmi
+sampling took 812 ns a sample, 0.08% of the window
 75.2% 2998 kernel`idle+0x3
 14.9% 594 shares`share_a+0x10..0x2c
         <- shares`main+0x61
@@ -247,10 +385,38 @@ table full: 12 samples in chains beyond the 512 that
     #[test]
     fn one_process_and_a_short_window_are_read() {
         let text = "profiled 310 of 2000 ms\n12 samples (of 120 taken) on 1 cpus, 3 dropped, source tick\n\
-                    100.0% 12 a`b+0x1\n";
+                    100.0% 12 a`b+0x1\n\
+                    taken 120: 12 reported, 100 of other tasks, 5 outside the window, 3 dropped\n";
         let report = Report::parse(text).unwrap();
         assert_eq!((report.profiled_ms, report.asked_ms), (310, Some(2000)));
         assert_eq!((report.samples, report.taken), (12, Some(120)));
+    }
+
+    #[test]
+    fn accounts_are_read_and_must_add_up() {
+        let head = "profiled 9 ms\n100 samples on 1 cpus, 0 dropped, source tick\n";
+        let report = |charged: u64, own: u64| {
+            let accounts = format!(
+                "{charged}.0% {charged} for front (pid 7): own {own}, by others 60\n  \
+                 60.0% 60 back`work+0x1\n        <= front`main+0x1\n"
+            );
+            let rest = "30.0% 30 for nobody: no process ran\n  30.0% 30 kernel`idle+0x3\n \
+                        0.0% 0 for back (pid 5): own 0, by others 0; 60 more for others\n\
+                        not shown: 1 chain, 10 samples\n";
+            Report::parse(&format!("{head}{accounts}{rest}"))
+        };
+        let read = report(70, 10).unwrap();
+        let account = |index: usize| {
+            let account = &read.accounts[index];
+            let who = account.who.as_str();
+            (who, account.own, account.by_others, account.for_others)
+        };
+        assert_eq!(account(0), ("front (pid 7)", 10, 60, 0));
+        assert_eq!(account(1), ("nobody", 30, 0, 0));
+        assert_eq!(account(2), ("back (pid 5)", 0, 0, 60));
+        let accounts: Vec<_> = read.chains.iter().map(|chain| chain.account).collect();
+        assert_eq!(accounts, [Some(0), Some(1)]);
+        assert!(report(71, 11).is_err() && report(70, 11).is_err());
     }
 
     #[test]
@@ -270,5 +436,14 @@ table full: 12 samples in chains beyond the 512 that
         let odd = "not shown: 1 chain, 40 samples\nodd: overwritten 1, missed 2,\n  unaccounted ";
         assert!(one("60.0", &format!("{odd}0, cut 1\n")).is_ok());
         assert!(one("60.0", &format!("{odd}1\n")).is_err());
+        let account = |fates: &str| {
+            let rest = "not shown: 1 chain, 40 samples";
+            one("60.0", &format!("{rest}\ntaken {fates}\n"))
+        };
+        let others = "0 of other tasks, 7 outside the window";
+        assert!(account(&format!("107: 100 reported, {others}, 0 dropped")).is_ok());
+        assert!(account(&format!("108: 100 reported, {others}, 0 dropped")).is_err());
+        assert!(account(&format!("108: 101 reported, {others}, 0 dropped")).is_err());
+        assert!(account(&format!("108: 100 reported, {others}, 1 dropped")).is_err());
     }
 }
