@@ -1,6 +1,7 @@
 //! A kernel on a simulated machine, with a first program that holds every authority.
 
 use super::machine::{FIRST, LINES, Machine};
+use super::nmis::{self, Nmis};
 use super::run::User;
 use crate::account::Account;
 use crate::base::addr::Frame;
@@ -19,7 +20,7 @@ use crate::object::process::Counted;
 use crate::object::{
     Badge, Endpoint, Memory, Notification, Object, Pools, Process, Thread, ThreadId,
 };
-use crate::profile::{Driver, KernelMap, Span};
+use crate::profile::{KernelMap, Span};
 use crate::sched::leave::Next;
 use crate::timers::{TimerQueue, TimerSlot};
 use crate::trace;
@@ -55,7 +56,8 @@ static SPARE: Mutex<Vec<&'static Machine>> = Mutex::new(Vec::new());
 
 /// A kernel, its machine, and what each CPU was told to do last.
 pub struct Sim {
-    pub kernel: Kernel<Machine>,
+    pub kernel: &'static Kernel<Machine>,
+    pub nmis: &'static Nmis,
     pub machine: &'static Machine,
     pub next: Vec<Next>,
     /// The first program's thread, and its handles to the system and the profiler.
@@ -84,7 +86,7 @@ fn pools() -> Pools {
     }
 }
 
-fn kernel(machine: &'static Machine, cpus: usize) -> Kernel<Machine> {
+fn kernel(machine: &'static Machine, cpus: usize) -> (Kernel<Machine>, nmis::Rings) {
     let timers = || {
         let slots = vec![TimerSlot::EMPTY; THREADS + NOTIFICATIONS];
         TimerQueue::new(Box::leak(slots.into_boxed_slice()))
@@ -104,8 +106,9 @@ fn kernel(machine: &'static Machine, cpus: usize) -> Kernel<Machine> {
         syscall_switched: 0,
         interrupts: Span::EMPTY,
     };
+    let (profiler, rings) = nmis::driver(cpus, map);
     let work = vec![None; 2 * PROCESSES + THREADS + ENDPOINTS + NOTIFICATIONS + OBJECTS];
-    Kernel::new(Parts {
+    let kernel = Kernel::new(Parts {
         hw: machine,
         facts: Facts {
             version: "simulated",
@@ -128,11 +131,12 @@ fn kernel(machine: &'static Machine, cpus: usize) -> Kernel<Machine> {
         log: Box::leak(Box::new(Log::new(Box::leak(
             vec![0; 4096].into_boxed_slice(),
         )))),
-        profiler: Driver::new(&[], &[], map).unwrap(),
+        profiler,
         lines: Lines::new(Box::leak(Box::new([None; INTERRUPTS as usize]))),
         line_counts: Box::leak(Box::new([const { AtomicU64::new(0) }; INTERRUPTS as usize])),
         work: WorkQueue::new(Box::leak(work.into_boxed_slice())),
-    })
+    });
+    (kernel, rings)
 }
 
 impl Sim {
@@ -144,7 +148,8 @@ impl Sim {
             .pop()
             .unwrap_or_else(|| Box::leak(Box::new(Machine::new(FRAMES))));
         machine.reset(cpus);
-        let kernel = kernel(machine, cpus);
+        let (kernel, rings) = kernel(machine, cpus);
+        let kernel: &'static _ = Box::leak(Box::new(kernel));
         for cpu in kernel.cpus {
             machine.play(cpu.token.id());
             kernel.start_cpu(cpu);
@@ -160,7 +165,7 @@ impl Sim {
         let buffer = kernel
             .new_memory(cpu, slot, Backing::Paged(FrameList::new()), 1)
             .unwrap();
-        let mut account = Account::new(&kernel, cpu, slot);
+        let mut account = Account::new(kernel, cpu, slot);
         let frame = account.take_page().unwrap();
         if let Backing::Paged(list) = &mut kernel.memory(buffer).pages.lock(&cpu.token).backing {
             list.push(machine, frame, &mut account).unwrap();
@@ -193,6 +198,7 @@ impl Sim {
         let mut sim = Self {
             next: vec![Next::Idle; cpus],
             kernel,
+            nmis: Nmis::new(kernel, rings),
             machine,
             root: User(id),
             system,

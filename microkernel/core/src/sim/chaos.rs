@@ -18,9 +18,13 @@ proptest! {
     fn whatever_programs_do_the_laws_hold(cpus in 1..=4usize, steps in steps(900)) {
         let mut sim = Sim::new(cpus);
         sim.crowd(3);
+        sim.send_nmis();
+        sim.toggle_sampling(sim.cpu(0));
         for step in steps {
             sim.random_step(step);
         }
+        sim.check_nmis();
+        sim.send_no_nmis();
         sim.tear_down();
     }
 }

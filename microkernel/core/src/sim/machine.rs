@@ -1,6 +1,7 @@
 //! The simulated machine: RAM, time that the test advances, interrupts that wait until the test delivers them, and a translation
 //! cache for each CPU that keeps what it has seen until the kernel flushes it.
 
+use super::nmis;
 use crate::base::addr::{Frame, Nanos, PhysAddr, Tsc, UserAddr};
 use crate::base::cpu::CpuId;
 use crate::boot::memory::Range;
@@ -167,6 +168,11 @@ impl Machine {
         }
     }
 
+    /// The kernel asks for something: an NMI may come.
+    fn point(&self) {
+        nmis::point(CpuId(HERE.get()));
+    }
+
     /// Every look at the clock takes this long from here on.
     pub fn slow_down(&self, nanos: u64) {
         self.look.store(nanos, SeqCst);
@@ -241,15 +247,19 @@ impl PhysMemory for Machine {
     type Words<'a> = &'a [AtomicU64; 512];
 
     fn words(&self, frame: Frame) -> Option<&[AtomicU64; 512]> {
+        self.point();
         self.memory.words(frame)
     }
     fn read(&self, at: PhysAddr) -> u64 {
+        self.point();
         self.memory.read(at)
     }
     fn write(&self, at: PhysAddr, value: u64) {
+        self.point();
         self.memory.write(at, value);
     }
     fn copy(&self, from: PhysAddr, to: PhysAddr, bytes: usize) {
+        self.point();
         assert!(
             from.0.abs_diff(to.0) >= bytes as u64,
             "the ranges of a copy overlap"
@@ -257,12 +267,15 @@ impl PhysMemory for Machine {
         self.memory.copy(from, to, bytes);
     }
     fn zero(&self, frame: Frame) {
+        self.point();
         self.memory.zero(frame);
     }
     fn read_bytes(&self, from: PhysAddr, to: &mut [u8]) {
+        self.point();
         self.memory.read_bytes(from, to);
     }
     fn write_bytes(&self, to: PhysAddr, from: &[u8]) {
+        self.point();
         self.memory.write_bytes(to, from);
     }
 }
@@ -272,6 +285,7 @@ impl Hardware for Machine {
         Tsc(self.look())
     }
     fn now(&self) -> Nanos {
+        self.point();
         Nanos(self.now.load(SeqCst))
     }
     fn tsc_to_nanos(&self, ticks: u64) -> u64 {
@@ -281,6 +295,7 @@ impl Hardware for Machine {
         Nanos(tsc)
     }
     fn kick(&self, cpu: CpuId) {
+        self.point();
         assert!(
             u32::from(cpu.0) < self.cpus.load(SeqCst),
             "kicked a CPU that is not there"
@@ -291,9 +306,11 @@ impl Hardware for Machine {
         self.nmis.fetch_or(cpu.bit(), SeqCst);
     }
     fn set_timer(&self, deadline: Nanos) {
+        self.point();
         self.core().timer.store(deadline.0, SeqCst);
     }
     fn load_space(&self, root: Option<Frame>) {
+        self.point();
         self.core()
             .root
             .store(root.map_or(0, |root| root.0), SeqCst);
@@ -303,6 +320,7 @@ impl Hardware for Machine {
         }
     }
     fn flush_page(&self, address: u64) {
+        self.point();
         self.core()
             .cached
             .lock()
@@ -310,12 +328,14 @@ impl Hardware for Machine {
             .remove(&(address & !0xfff));
     }
     fn flush_all(&self) {
+        self.point();
         self.core().cached.lock().unwrap().clear();
     }
     fn kernel_entry(&self, index: usize) -> u64 {
         index as u64 * 8
     }
     fn set_fs_base(&self, _: u64) {
+        self.point();
         self.come_to(Point::Switch);
     }
     fn mask(&self, line: u32) {

@@ -10,6 +10,7 @@ mod check;
 mod history;
 mod links;
 mod machine;
+mod nmis;
 mod program;
 mod random;
 mod run;

@@ -4,8 +4,11 @@ use super::Sim;
 use super::machine::LINES;
 use super::program::Program;
 use super::run::{Entry, User};
+use crate::base::addr::PhysAddr;
 use crate::base::cpu::{Cpu, CpuId};
+use crate::base::regs::Reg;
 use crate::handles::Grant;
+use crate::hardware::PhysMemory;
 use ipc::abi::exit::ExitReason;
 use ipc::abi::info::InfoKind;
 use ipc::abi::inspect::{mapping_index, page_index};
@@ -169,7 +172,12 @@ impl Sim {
         };
         let at = at + u64::from(numbers[1] % 3) * 4096;
         let write = numbers[2].is_multiple_of(2);
-        self.machine.touch(cpu.token.id(), at, write);
+        let found = self.machine.touch(cpu.token.id(), at, write);
+        if let Some(found) = found.filter(|_| write) {
+            // What may be a frame.
+            let frame = address(numbers[3]) + u64::from(numbers[4] % 512) * 8;
+            self.machine.write(PhysAddr(found.0 & !7), frame);
+        }
     }
 
     /// Puts a random call into a running thread's registers, or the one that it has to make again.
@@ -231,6 +239,9 @@ impl Sim {
             }
         }
         self.prepare(user, what, &arguments);
+        let (regs, top) = (&self.thread(user).regs, address(numbers[4]));
+        regs.set(Reg::Rsp, top);
+        regs.set(Reg::Rbp, top + u64::from(numbers[5] % 512) * 8);
     }
 
     fn argument(&self, what: Syscall, name: &str, number: u16, grants: &[(Handle, Grant)]) -> u64 {

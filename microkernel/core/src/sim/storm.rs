@@ -1,4 +1,4 @@
-//! Host threads as CPUs: what the schedule of [`chaos`](super::chaos) cannot reach, since it happens between two instructions.
+//! Host threads as CPUs, which also get NMIs: what the schedule of [`chaos`](super::chaos) cannot reach, since it happens between two instructions.
 //! While it rages only the kernel's own assertions look; when all CPUs have left the kernel, every law is checked.
 
 use super::Sim;
@@ -47,11 +47,15 @@ fn play(sim: &Sim, index: usize, seed: u64, over: &AtomicBool, until: Instant) -
     let (id, mut dice) = (CpuId(index as u8), Dice(seed | 1));
     let mut next = sim.next[index];
     machine.play(id);
+    sim.send_nmis();
     for turn in 1u64.. {
         if turn.is_multiple_of(64) && (over.load(SeqCst) || Instant::now() > until) {
             break;
         }
         machine.advance(dice.roll() % 2000);
+        if dice.roll().is_multiple_of(500) {
+            sim.toggle_sampling(cpu);
+        }
         let idle = cpu.current().is_none();
         if machine.take_kick(id) {
             kernel.interrupted(cpu, InterruptKind::Kick, 0);
@@ -91,7 +95,7 @@ fn play(sim: &Sim, index: usize, seed: u64, over: &AtomicBool, until: Instant) -
 
 #[test]
 fn races_break_no_law() {
-    let (start, mut seed) = (Instant::now(), 0x9e37_79b9_7f4a_7c15);
+    let (start, mut seed, mut clients) = (Instant::now(), 0x9e37_79b9_7f4a_7c15, 0);
     let time = TIME * ProptestConfig::default().cases;
     let mut cpus = 2;
     while start.elapsed() < time {
@@ -115,9 +119,11 @@ fn races_break_no_law() {
         });
         sim.next = next;
         sim.check();
+        clients += sim.check_nmis();
         sim.settle();
         sim.tear_down();
         sim.check();
         cpus = 2 + (cpus - 1) % 3;
     }
+    assert!(clients > 0, "no sample named one");
 }
