@@ -165,7 +165,10 @@ fn begin() {
         }
     }
     let Some(machine) = try_machine() else { return };
-    machine.local.nmi_others();
+    // Not to one that is just starting: it has no table that leads to a handler. It waits for this CPU, and so does nothing.
+    for cpu in PerCpu::others_online() {
+        machine.local.nmi(cpu.apic_id.load(Ordering::Relaxed));
+    }
     let running = || PerCpu::others_online().filter(|cpu| !cpu.stopped.load(Ordering::Acquire));
     for _ in 0..STOP_TIME / 10 {
         if running().next().is_none() {

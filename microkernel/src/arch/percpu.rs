@@ -2,6 +2,7 @@
 //! points to in the kernel. They lie in an area of their own with a guard page below every stack, so that an overflow
 //! is a fault.
 
+use super::idt;
 use super::layout::{CPU_AREAS, PAGE};
 use super::memory::{BootMemory, OutOfMemory};
 use super::paging::{Mapper, READ_WRITE};
@@ -264,7 +265,7 @@ impl PerCpu {
         unsafe { super::direct::pointer::<Self>(frame).write(block) };
     }
 
-    /// Makes this the block of the CPU that runs this: its segments, its state segment, GS.
+    /// Makes this the block of the CPU that runs this: its segments, its state segment, the interrupt table, GS.
     ///
     /// # Safety
     /// Each CPU does so with its own block, once, with interrupts off, in the kernel's page tables.
@@ -276,6 +277,8 @@ impl PerCpu {
         unsafe { SS::set_reg(SegmentSelector(KERNEL_SS)) };
         // SAFETY: as above, the descriptor of this CPU's state segment; no other CPU loads it.
         unsafe { load_tss(SegmentSelector(TSS)) };
+        // The first instruction after which an NMI has a handler, and that has its stack.
+        idt::load();
         self.set_gs();
         KernelGsBase::write(VirtAddr::zero());
         READY.store(true, Ordering::Release);

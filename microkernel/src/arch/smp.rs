@@ -6,7 +6,7 @@ use super::machine::{Machine, machine};
 use super::memory::{BootMemory, OutOfMemory};
 use super::paging::Mapper;
 use super::percpu::{PerCpu, offset, top};
-use super::{cpu, direct, entry, idt};
+use super::{cpu, direct, entry};
 use core::arch::global_asm;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use ipc::abi::inspect::StackKind;
@@ -204,7 +204,6 @@ fn answer() {
 extern "C" fn started(block: &'static PerCpu) -> ! {
     // SAFETY: this CPU's own block, which it was started with; in the kernel's page tables, interrupts off since the reset.
     unsafe { block.load() };
-    idt::load();
     let machine = machine();
     cpu::enable(machine.features);
     machine.enable_local();

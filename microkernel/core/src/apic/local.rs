@@ -74,7 +74,6 @@ const DELIVERY_PENDING: u32 = 1 << 12;
 const SOFTWARE_ENABLE: u32 = 1 << 8;
 const TIMER_TSC_DEADLINE: u32 = 0b10 << 17;
 const DIVIDE_BY_1: u32 = 0b1011;
-const TO_ALL_OTHERS: u32 = 0b11 << 18;
 /// Looks at the delivery status before a command is sent regardless; an idle bus delivers within a few.
 const PATIENCE: u32 = 10_000;
 
@@ -140,11 +139,6 @@ impl<B: LocalBus> LocalApic<B> {
     /// Sends a CPU an NMI. That may be this one.
     pub fn nmi(&self, id: u32) {
         self.command(id, LEVEL_ASSERT | DELIVER_NMI);
-    }
-
-    /// Sends every other CPU an NMI, whatever its id.
-    pub fn nmi_others(&self) {
-        self.command(0, LEVEL_ASSERT | DELIVER_NMI | TO_ALL_OTHERS);
     }
 
     /// Resets another CPU; it then waits to be started.
@@ -362,8 +356,8 @@ mod tests {
             stuck: true,
             ..Fake::default()
         });
-        apic.nmi_others();
-        assert_eq!(*apic.0.sent.borrow(), [(0, 0xc4400)]);
+        apic.nmi(9);
+        assert_eq!(*apic.0.sent.borrow(), [(9, 0x4400)]);
     }
 
     #[test]
