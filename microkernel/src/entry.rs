@@ -9,7 +9,7 @@ use kcore::apic::vector;
 use kcore::base::addr::Nanos;
 use kcore::hardware::Hardware;
 use kcore::kernel::{CpuState, Kernel, Parts};
-use kcore::profile::Interrupted;
+use kcore::profile::{Context, Interrupted};
 use kcore::sched::leave::Next;
 use kcore::trace::Ring;
 use spin::Once;
@@ -64,14 +64,14 @@ const fn kind_of(which: u8) -> (InterruptKind, u32) {
 /// An NMI, which may have interrupted anything: what is called here obeys the rules of the sampling path. False if nothing asked
 /// for it.
 #[inline]
-pub fn nmi(cpu: &PerCpu, interrupted: &Interrupted) -> bool {
+pub fn nmi(cpu: &PerCpu, at: impl Context) -> bool {
     let Some(kernel) = KERNEL.get() else {
         return false;
     };
     kernel
         .cpus
         .get(cpu.id.index())
-        .is_some_and(|state| kernel.nmi(state, interrupted))
+        .is_some_and(|state| kernel.nmi(state, at))
 }
 
 /// An interrupt, in user mode or while idle.

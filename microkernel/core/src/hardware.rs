@@ -31,6 +31,13 @@ pub trait PhysMemory: Sync {
 
     /// The words of a frame of RAM that the direct map covers; `None` of any other. Constant time: the sampling path asks.
     fn words(&self, frame: Frame) -> Option<Self::Words<'_>>;
+    /// The same of the frame at an address that has this tag in its low 12 bits, if the frame lies where most RAM is. `None` says
+    /// nothing. So one comparison tells that an entry of a table leads where it should: the sampling path asks this first.
+    #[inline]
+    fn main_words(&self, tagged: u64, tag: u64) -> Option<Self::Words<'_>> {
+        let number = tagged.wrapping_sub(tag).rotate_right(12);
+        self.words(Frame(u32::try_from(number).ok()?))
+    }
     /// Reads a word; `at` is 8-byte aligned. The load is atomic.
     fn read(&self, at: PhysAddr) -> u64;
     /// Writes a word; `at` is 8-byte aligned. The store is atomic.

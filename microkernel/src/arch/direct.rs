@@ -11,7 +11,8 @@ use kcore::boot::memory::Range;
 /// A pointer to physical memory.
 #[must_use]
 pub const fn pointer<T>(at: u64) -> *mut T {
-    (DIRECT_MAP + at) as *mut T
+    // Physical addresses are below it; so the sum is never 0, which the compiler cannot tell of an addition.
+    (DIRECT_MAP | at) as *mut T
 }
 
 /// Reads an aligned word.

@@ -8,7 +8,7 @@ use core::sync::atomic::Ordering;
 use ipc::abi::layout::USER_END;
 use kcore::base::regs::{REGS, Reg, SavedRegs, USER_CS, USER_SS, VECTOR_SYSCALL};
 use kcore::mem::paging::HALF_END;
-use kcore::profile::Interrupted;
+use kcore::profile::{Context, Interrupted, interrupts_off};
 use kcore::sched::leave::Next;
 use x86_64::registers::control::Cr2;
 
@@ -65,19 +65,41 @@ pub fn fault_address() -> u64 {
     Cr2::read_raw()
 }
 
-/// What was interrupted, by the registers that the stub saved.
-#[inline]
-fn interrupted(cpu: &PerCpu, regs: &SavedRegs) -> Interrupted {
-    let (rip, user) = (regs.get(Reg::Rip), regs.get(Reg::Cs) & 3 == 3);
-    Interrupted {
-        rip,
-        rsp: regs.get(Reg::Rsp),
-        rbp: regs.get(Reg::Rbp),
-        rflags: regs.get(Reg::Rflags),
-        rcx: regs.get(Reg::Rcx),
-        scratch: cpu.scratch(),
-        user,
-        idle: !user && image::is_idle(rip),
+/// What was interrupted, in the registers that the stub saved.
+#[derive(Clone, Copy)]
+struct Saved<'a> {
+    cpu: &'a PerCpu,
+    regs: &'a SavedRegs,
+}
+
+impl Context for Saved<'_> {
+    fn rip(self) -> u64 {
+        self.regs.get(Reg::Rip)
+    }
+    fn rsp(self) -> u64 {
+        self.regs.get(Reg::Rsp)
+    }
+    fn rbp(self) -> u64 {
+        self.regs.get(Reg::Rbp)
+    }
+    fn is_user(self) -> bool {
+        self.regs.get(Reg::Cs) & 3 == 3
+    }
+    fn interrupts_off(self) -> bool {
+        interrupts_off(self.regs.get(Reg::Rflags))
+    }
+    fn whole(self) -> Interrupted {
+        let (rip, user) = (self.rip(), self.is_user());
+        Interrupted {
+            rip,
+            rsp: self.rsp(),
+            rbp: self.rbp(),
+            rflags: self.regs.get(Reg::Rflags),
+            rcx: self.regs.get(Reg::Rcx),
+            scratch: self.cpu.scratch(),
+            user,
+            idle: !user && image::is_idle(rip),
+        }
     }
 }
 
@@ -91,7 +113,7 @@ extern "C" fn interrupt_user(cpu: &'static PerCpu, regs: &'static SavedRegs) -> 
     if vector < EXCEPTIONS {
         entry::fault(cpu, vector as u8, regs.get(Reg::Error), fault_address());
     } else {
-        entry::interrupt(cpu, vector as u8, &interrupted(cpu, regs));
+        entry::interrupt(cpu, vector as u8, &Saved { cpu, regs }.whole());
     }
     leave(cpu)
 }
@@ -109,7 +131,8 @@ extern "C" fn interrupt_kernel(frame: &SavedRegs) -> ! {
         crate::fatal::exception(frame, "exception in the kernel");
     }
     let cpu = PerCpu::current();
-    entry::interrupt(cpu, vector as u8, &interrupted(cpu, frame));
+    let regs = frame;
+    entry::interrupt(cpu, vector as u8, &Saved { cpu, regs }.whole());
     leave(cpu)
 }
 
@@ -126,7 +149,7 @@ extern "C" fn nmi(cpu: &'static PerCpu, frame: &SavedRegs) -> bool {
         cpu.stopped.store(true, Ordering::Release);
         cpu::stop();
     }
-    entry::nmi(cpu, &interrupted(cpu, frame))
+    entry::nmi(cpu, Saved { cpu, regs: frame })
 }
 
 /// An NMI that nobody asked for. It ends the machine.

@@ -189,6 +189,12 @@ impl PhysMemory for Machine {
         // or is a program, whose words each are written by the CPU as one; a frame that is Rust's own is none that tables lead to.
         self.mapped.contains(frame).then(|| unsafe { &*words })
     }
+    #[inline]
+    fn main_words(&self, tagged: u64, tag: u64) -> Option<&'static [AtomicU64; 512]> {
+        let at = self.mapped.in_largest(tagged, tag)?;
+        // SAFETY: as for `words`.
+        Some(unsafe { &*direct::pointer(at.0) })
+    }
     fn read(&self, at: PhysAddr) -> u64 {
         let word = self.ram::<AtomicU64>(at, 8);
         assert!(word.is_aligned(), "{at:?} is not the address of a word");

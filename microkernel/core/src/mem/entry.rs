@@ -109,29 +109,22 @@ impl Entry {
         PhysAddr(self.0 & ADDRESS & !(bytes - 1))
     }
 
-    /// The table that this entry of level 2, 3 or 4 leads user code to; `None` if it is absent, not for users, maps a large page, or
-    /// leads where no frame number reaches.
+    /// The low 12 bits of [`Entry::to_user_table`] and [`Entry::to_user_page`] if there is such a table or page.
+    pub const TO_USER: u64 = PRESENT | USER;
+
+    /// Where this entry of level 2, 3 or 4 leads user code to: the address of a table, and [`Entry::TO_USER`]; other low bits if it is
+    /// absent, not for users, or maps a large page.
     #[inline]
     #[must_use]
-    pub const fn user_table(self) -> Option<Frame> {
-        self.leads(PRESENT | USER | LARGE)
+    pub const fn to_user_table(self) -> u64 {
+        self.0 & (ADDRESS | PRESENT | USER | LARGE)
     }
 
-    /// The frame of a page of 4 KiB that user code can reach by this entry of level 1; `None` as above.
+    /// The same of this entry of level 1, and a page of 4 KiB.
     #[inline]
     #[must_use]
-    pub const fn user_page(self) -> Option<Frame> {
-        self.leads(PRESENT | USER)
-    }
-
-    /// Where it leads, if of these bits the first two and no other are set.
-    #[inline]
-    const fn leads(self, bits: u64) -> Option<Frame> {
-        const BEYOND: u64 = ADDRESS & !((u32::MAX as u64) << 12);
-        if self.0 & (bits | BEYOND) != PRESENT | USER {
-            return None;
-        }
-        Some(Frame(((self.0 & ADDRESS) >> 12) as u32))
+    pub const fn to_user_page(self) -> u64 {
+        self.0 & (ADDRESS | PRESENT | USER)
     }
 
     /// The table this entry of level 2, 3 or 4 leads to; `None` if it is absent, maps a large page, or leads where no frame
@@ -209,5 +202,21 @@ mod tests {
         assert_eq!(Entry::NONE.next_table(), None);
         assert_eq!(Entry(0x20_0000 | LARGE | PRESENT).next_table(), None);
         assert_eq!(Entry(1 << 44 | PRESENT).next_table(), None);
+    }
+
+    #[test]
+    fn what_leads_user_code_on_has_the_tag_and_nothing_else_has() {
+        let led = |bits: u64| {
+            let entry = Entry(bits);
+            [entry.to_user_table(), entry.to_user_page()].map(|to| to & 0xfff == Entry::TO_USER)
+        };
+        for bits in 0..1 << 12 {
+            let user = bits & (PRESENT | USER) == PRESENT | USER;
+            let expected = [user && bits & LARGE == 0, user];
+            assert_eq!(led(bits), expected, "{bits:#x}");
+            assert_eq!(led(bits | NO_EXECUTE | 0xabc << 52 | 7 << 12), expected);
+        }
+        let entry = Entry(ADDRESS | NO_EXECUTE | 0x7f);
+        assert_eq!(entry.to_user_table(), ADDRESS | Entry::TO_USER);
     }
 }

@@ -7,13 +7,15 @@ use super::layout::KernelMap;
 use super::machine::{KernelWords, Machine};
 use super::stack::{KernelStack, UserStack};
 use super::threads::{ThreadView, Threads};
-use super::walk::{End, follow};
+use super::translate::Window;
+use super::walk::{End, Walk, follow, follow_on};
+use crate::base::addr::Frame;
 use crate::base::regs::Reg;
 use crate::hardware::PhysMemory;
 use core::sync::atomic::{Ordering, fence};
 use ipc::abi::layout::USER_END;
 use ipc::abi::profile::{CLIENT_FRAMES, FIRST_FRAMES, Marker, flags};
-use sample_ring::Slot;
+use sample_ring::{AtomicU64, Slot};
 
 /// Words of a marker and of the frames that are kept for it at least.
 const CLIENT_WORDS: usize = 2 + CLIENT_FRAMES;
@@ -63,10 +65,10 @@ impl Findings {
 
 /// Where a thread's program is: the registers that a walk starts from.
 #[derive(Clone, Copy, Debug)]
-struct Program {
-    rip: u64,
-    rsp: u64,
-    rbp: u64,
+pub(super) struct Program {
+    pub rip: u64,
+    pub rsp: u64,
+    pub rbp: u64,
 }
 
 impl Program {
@@ -91,6 +93,15 @@ impl Program {
             saved
         }
     }
+    /// Those that were interrupted in the program itself.
+    #[inline]
+    pub(super) const fn interrupted(at: &Interrupted) -> Self {
+        Self {
+            rip: at.rip,
+            rsp: at.rsp,
+            rbp: at.rbp,
+        }
+    }
     /// From where the stubs saved them.
     #[inline]
     fn saved(thread: &ThreadView<'_>) -> Self {
@@ -101,7 +112,6 @@ impl Program {
         }
     }
     /// Puts RIP and its callers into the slot, at most `limit` of them.
-    #[inline]
     fn frames<M: PhysMemory>(
         self,
         stack: &mut UserStack<'_, M>,
@@ -119,21 +129,67 @@ impl Program {
         slot.fill(1 + taken);
         end
     }
+    /// The same, of a stack of which a page is at hand: the one that nearly all frames are in.
+    #[inline(always)]
+    fn frames_near<'m, M: PhysMemory>(
+        self,
+        memory: &'m M,
+        root: Frame,
+        page: Window<M::Words<'m>>,
+        limit: usize,
+        slot: &mut Slot<'_>,
+    ) -> End {
+        if self.rip >= USER_END {
+            return End::Cut;
+        }
+        let Some((first, places)) = slot.free(limit).split_first() else {
+            return End::Truncated;
+        };
+        first.store(self.rip, Ordering::Relaxed);
+        let (walk, complete) = page.follow(Walk::from(self.rsp, self.rbp), places);
+        let (taken, end) = if complete {
+            (walk.taken, End::Complete)
+        } else {
+            follow_far(UserStack::at(memory, root, page), walk, places)
+        };
+        slot.fill(1 + taken);
+        end
+    }
+
+    /// The frames of the program itself: RIP exactly, and its callers, most of them in a page that is at hand.
+    #[inline(always)]
+    pub(super) fn part_near<'m, M: PhysMemory>(
+        self,
+        slot: &mut Slot<'_>,
+        findings: &mut Findings,
+        memory: &'m M,
+        root: Frame,
+        page: Window<M::Words<'m>>,
+    ) {
+        let end = self.frames_near(memory, root, page, FIRST_FRAMES, slot);
+        findings.end(PROGRAM, end);
+    }
+}
+
+/// The frames that are in another page than those before, or odd.
+#[cold]
+#[inline(never)]
+fn follow_far<M: PhysMemory>(
+    mut stack: UserStack<'_, M>,
+    walk: Walk,
+    places: &[AtomicU64],
+) -> (usize, End) {
+    follow_on(&mut stack, walk, places)
 }
 
 /// The frames of a program that was interrupted; the first one is its RIP, exactly. `None` for the stack: user code and no thread.
-#[inline]
 pub(super) fn program_part<M: PhysMemory>(
     slot: &mut Slot<'_>,
     findings: &mut Findings,
     at: &Interrupted,
     stack: Option<&mut UserStack<'_, M>>,
 ) {
-    let registers = Program {
-        rip: at.rip,
-        rsp: at.rsp,
-        rbp: at.rbp,
-    };
+    let registers = Program::interrupted(at);
     match stack {
         Some(stack) if at.rip < USER_END => {
             findings.end(PROGRAM, registers.frames(stack, FIRST_FRAMES, slot));
@@ -184,7 +240,6 @@ pub(super) fn kernel_part<M: PhysMemory, W: KernelWords>(
 
 /// The frames of the client that `server` serves, of the client that one serves, and so on, each behind a marker. All of
 /// them fit, or the chain of clients is truncated: none is squeezed below [`CLIENT_FRAMES`] frames.
-#[inline(never)]
 pub(super) fn client_parts<M: Machine, T: Threads>(
     slot: &mut Slot<'_>,
     findings: &mut Findings,
@@ -249,6 +304,10 @@ fn client_part<M: Machine>(
         // Where there is no room for it, there is none for the frames, which say so.
         let _ = slot.push(word);
     }
-    let mut stack = UserStack::new(machine, client.root);
-    Some(Program::saved(&client).frames(&mut stack, limit, slot))
+    let registers = Program::saved(&client);
+    let end = match Window::of(machine, client.root, registers.rbp) {
+        Some(page) => registers.frames_near(machine, client.root, page, limit, slot),
+        None => registers.frames(&mut UserStack::new(machine, client.root), limit, slot),
+    };
+    Some(end)
 }

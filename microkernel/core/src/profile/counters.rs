@@ -61,20 +61,26 @@ impl Counters {
     #[inline]
     pub(super) fn found(&self, findings: Findings, ticks: u64) {
         add(&self.cost, ticks);
-        if findings != Findings::default() {
-            let Findings {
-                flags,
-                cut,
-                unmapped,
-            } = findings;
-            for (counter, found) in [
-                (&self.truncated, flags & flags::TRUNCATED != 0),
-                (&self.cut, cut),
-                (&self.unmapped, unmapped),
-                (&self.changed, flags & flags::CHANGED != 0),
-            ] {
-                add(counter, u64::from(found));
-            }
+        // What is found sets a flag, too.
+        if findings.flags != 0 {
+            self.odd(findings);
+        }
+    }
+    #[cold]
+    #[inline(never)]
+    fn odd(&self, findings: Findings) {
+        let Findings {
+            flags,
+            cut,
+            unmapped,
+        } = findings;
+        for (counter, found) in [
+            (&self.truncated, flags & flags::TRUNCATED != 0),
+            (&self.cut, cut),
+            (&self.unmapped, unmapped),
+            (&self.changed, flags & flags::CHANGED != 0),
+        ] {
+            add(counter, u64::from(found));
         }
     }
     /// The counters now.

@@ -6,7 +6,7 @@
 use super::arming::{Arming, Duty};
 use super::counters::Counters;
 use super::expected::{Expected, Purpose};
-use super::interrupted::Interrupted;
+use super::interrupted::{Context, Interrupted};
 use super::layout::KernelMap;
 use super::machine::Machine;
 use super::record::{self, Place};
@@ -261,7 +261,7 @@ impl Driver {
                 match source.trigger() {
                     Trigger::Tick => {
                         state.counters.missed(missed);
-                        self.sample(state, cpu, at, machine, threads);
+                        self.sample_in_tick(state, cpu, at, machine, threads);
                     }
                     Trigger::Own if source.is_lost(cpu) => state.ask_own(source, cpu),
                     Trigger::Own | Trigger::Neighbour => {}
@@ -314,7 +314,7 @@ impl Driver {
     pub fn on_nmi<M: Machine, T: Threads>(
         &self,
         cpu: CpuId,
-        at: &Interrupted,
+        at: impl Context,
         machine: &M,
         threads: &T,
     ) -> bool {
@@ -338,12 +338,25 @@ impl Driver {
         true
     }
 
-    #[inline]
-    fn sample<M: Machine, T: Threads>(
+    /// The same, apart: so that the NMI has a [`Driver::sample`] of its own, in one function with what comes before and after it.
+    #[inline(never)]
+    fn sample_in_tick<M: Machine, T: Threads>(
         &self,
         state: &CpuState,
         cpu: CpuId,
         at: &Interrupted,
+        machine: &M,
+        threads: &T,
+    ) {
+        self.sample(state, cpu, at, machine, threads);
+    }
+
+    #[inline(always)]
+    fn sample<M: Machine, T: Threads>(
+        &self,
+        state: &CpuState,
+        cpu: CpuId,
+        at: impl Context,
         machine: &M,
         threads: &T,
     ) {
@@ -354,9 +367,10 @@ impl Driver {
             machine,
             map: &self.map,
         };
-        let findings = record::write(state.ring.begin(), &place, now, at, threads);
+        let findings = record::write(&state.ring, &place, now, at, threads);
         let end = machine.tsc().0;
-        let ticks = end.saturating_sub(now.0);
+        // Of one CPU's counter, which does not go back.
+        let ticks = end.wrapping_sub(now.0);
         state
             .rests_until
             .store(end.wrapping_add(ticks), Ordering::Relaxed);

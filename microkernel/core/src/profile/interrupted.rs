@@ -4,6 +4,43 @@
 /// Bit of RFLAGS: interrupts on (Intel SDM volume 1, section 3.4.3).
 const RFLAGS_IF: u64 = 1 << 9;
 
+/// What is interrupted, as far as a usual sample needs it; the whole of it can be had.
+pub trait Context: Copy {
+    /// See [`Interrupted::rip`].
+    fn rip(self) -> u64;
+    /// See [`Interrupted::rsp`].
+    fn rsp(self) -> u64;
+    /// See [`Interrupted::rbp`].
+    fn rbp(self) -> u64;
+    /// See [`Interrupted::user`].
+    fn is_user(self) -> bool;
+    /// See [`Interrupted::interrupts_off`].
+    fn interrupts_off(self) -> bool;
+    /// All that there is.
+    fn whole(self) -> Interrupted;
+}
+
+impl Context for &Interrupted {
+    fn rip(self) -> u64 {
+        self.rip
+    }
+    fn rsp(self) -> u64 {
+        self.rsp
+    }
+    fn rbp(self) -> u64 {
+        self.rbp
+    }
+    fn is_user(self) -> bool {
+        self.user
+    }
+    fn interrupts_off(self) -> bool {
+        Interrupted::interrupts_off(self)
+    }
+    fn whole(self) -> Interrupted {
+        *self
+    }
+}
+
 /// The context that a tick or an NMI interrupted on this CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interrupted {
@@ -30,6 +67,13 @@ impl Interrupted {
     #[must_use]
     #[inline]
     pub const fn interrupts_off(&self) -> bool {
-        self.rflags & RFLAGS_IF == 0
+        interrupts_off(self.rflags)
     }
+}
+
+/// Whether interrupts are off by these RFLAGS.
+#[must_use]
+#[inline]
+pub const fn interrupts_off(rflags: u64) -> bool {
+    rflags & RFLAGS_IF == 0
 }

@@ -29,7 +29,7 @@ mod walk;
 
 pub use driver::{CpuState, Driver, Wake};
 pub use expected::{Expected, Purpose};
-pub use interrupted::Interrupted;
+pub use interrupted::{Context, Interrupted, interrupts_off};
 pub use layout::{KernelMap, Span};
 pub use machine::{KernelWords, Machine};
 pub use source::{SampleSource, Tick, Trigger};

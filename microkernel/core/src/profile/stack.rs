@@ -5,7 +5,7 @@
 use super::layout::KernelMap;
 use super::machine::KernelWords;
 use super::translate::{UserMemory, Window};
-use super::walk::{End, FRAME_BYTES, Stack};
+use super::walk::{Caller, End, FRAME_BYTES, Stack};
 use crate::base::addr::Frame;
 use crate::hardware::PhysMemory;
 use ipc::abi::layout::USER_END;
@@ -20,24 +20,19 @@ impl<'m, M: PhysMemory> UserStack<'m, M> {
     pub const fn new(memory: &'m M, root: Frame) -> Self {
         Self(UserMemory::new(memory, root))
     }
+    /// The same, with a page of it at hand.
+    #[must_use]
+    #[inline]
+    pub(super) const fn at(memory: &'m M, root: Frame, page: Window<M::Words<'m>>) -> Self {
+        Self(UserMemory::at(memory, root, page))
+    }
 }
 
-impl<'m, M: PhysMemory> Stack for UserStack<'m, M> {
-    type Near = Option<Window<M::Words<'m>>>;
-
-    #[inline]
-    fn near(&self) -> Self::Near {
-        self.0.near()
-    }
-    #[inline]
-    fn words<const N: usize>(near: Self::Near, at: u64) -> Option<[u64; N]> {
-        near?.words(at)
-    }
+impl<M: PhysMemory> Stack for UserStack<'_, M> {
     #[inline]
     fn word(&mut self, at: u64) -> Option<u64> {
         self.0.read(at)
     }
-    #[inline(never)]
     fn frame(&mut self, at: u64) -> Result<[u64; 2], End> {
         if !at.is_multiple_of(8) || at > USER_END - FRAME_BYTES {
             return Err(End::Cut);
@@ -47,17 +42,12 @@ impl<'m, M: PhysMemory> Stack for UserStack<'m, M> {
             _ => Err(End::Unmapped),
         }
     }
-    #[inline]
-    fn is_inner(&self, address: u64) -> bool {
-        // 0, which ends a chain, becomes the largest number.
-        address.wrapping_sub(1) < USER_END - 1
-    }
-    fn odd_caller(&self, address: u64) -> Result<(), End> {
-        Err(if address == 0 {
-            End::Complete
-        } else {
-            End::Cut
-        })
+    fn caller(&self, address: u64) -> Result<Caller, End> {
+        match address {
+            0 => Err(End::Complete),
+            1..USER_END => Ok(Caller::Inner),
+            _ => Err(End::Cut),
+        }
     }
 }
 
@@ -69,37 +59,32 @@ pub(super) struct KernelStack<'m, W> {
 }
 
 impl<W: KernelWords> Stack for KernelStack<'_, W> {
-    type Near = W;
-
-    fn near(&self) -> W {
-        self.words
-    }
-    fn words<const N: usize>(near: W, at: u64) -> Option<[u64; N]> {
-        if !at.is_multiple_of(8) || !near.span().holds(at, 8 * N as u64) {
-            return None;
-        }
-        // All of them are there.
-        Some(core::array::from_fn(|index| {
-            near.word(at + 8 * index as u64).unwrap_or(0)
-        }))
-    }
     fn word(&mut self, at: u64) -> Option<u64> {
         self.words.word(at)
     }
     fn frame(&mut self, at: u64) -> Result<[u64; 2], End> {
-        Self::words(self.words, at).ok_or(End::Cut)
+        let above = at.checked_add(8);
+        let words = (
+            self.words.word(at),
+            above.and_then(|at| self.words.word(at)),
+        );
+        let (Some(outer), Some(address)) = words else {
+            return Err(End::Cut);
+        };
+        Ok([outer, address])
     }
-    // The call is what belongs to the caller; the address after it may be the next function's.
-    fn is_inner(&self, address: u64) -> bool {
+    fn caller(&self, address: u64) -> Result<Caller, End> {
+        // The call is what belongs to the caller; the address after it may be the next function's.
         let call = address.wrapping_sub(1);
-        self.map.text.contains(call) && !self.map.in_stub(call)
-    }
-    fn odd_caller(&self, address: u64) -> Result<(), End> {
-        match address {
-            0 => Err(End::Complete),
+        if address == 0 {
+            Err(End::Complete)
+        } else if self.map.in_stub(call) {
             // A stub was entered with the program's RBP, and that is what its callee saved: it is not walked as the kernel's.
-            _ if self.map.in_stub(address - 1) => Ok(()),
-            _ => Err(End::Cut),
+            Ok(Caller::Outermost)
+        } else if self.map.text.contains(call) {
+            Ok(Caller::Inner)
+        } else {
+            Err(End::Cut)
         }
     }
 }

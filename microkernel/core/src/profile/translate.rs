@@ -3,31 +3,159 @@
 //!
 //! Part of the sampling path; its rules are in [`super`].
 
+use super::walk::{FRAME_BYTES, Walk};
 use crate::base::addr::{Frame, UserAddr};
 use crate::hardware::{PhysMemory, Words};
 use crate::mem::entry::Entry;
 use crate::mem::paging::Tables;
 use ipc::abi::layout::{PAGE_SIZE, USER_END};
+use sample_ring::{AtomicU64, Ordering};
 
 /// Words of a page.
 const WORDS: u64 = PAGE_SIZE / 8;
 
 /// 4 KiB of a program's memory: a chain of frames mostly stays in one.
 #[derive(Clone, Copy, Debug)]
-pub struct Window<W> {
+pub(super) struct Window<W> {
     start: u64,
     words: W,
 }
 
+/// Where `N` words of a [`Window`] are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run<const N: usize>(usize);
+
 impl<W: Words> Window<W> {
+    /// The page of an address of the lower half, under a root table; `None` unless it is mapped and user-accessible at every level,
+    /// and backed by RAM.
+    // A function of its own: it has the registers for itself, and hands back what is at hand in two.
+    #[inline(never)]
+    pub(super) fn of<'m, M>(memory: &'m M, root: Frame, at: u64) -> Option<Self>
+    where
+        M: PhysMemory<Words<'m> = W>,
+    {
+        match words_of_small(memory, root, at) {
+            Some(words) => Some(Self::new(at, words)),
+            None => Self::of_any(memory, root, at),
+        }
+    }
+
+    /// The same of any page.
+    #[cold]
+    #[inline(never)]
+    fn of_any<'m, M>(memory: &'m M, root: Frame, at: u64) -> Option<Self>
+    where
+        M: PhysMemory<Words<'m> = W>,
+    {
+        if at >= USER_END {
+            return None;
+        }
+        let found = Tables::at(root).translate(memory, UserAddr(at))?;
+        // Of a large page each frame is asked about: a mapping of RAM may end in a device.
+        let frame = u32::try_from(found.at.0 / PAGE_SIZE).ok()?;
+        Some(Self::new(at, memory.words(Frame(frame))?))
+    }
+
+    #[inline]
+    fn new(at: u64, words: W) -> Self {
+        Self {
+            start: at & !(PAGE_SIZE - 1),
+            words,
+        }
+    }
+
+    /// Which of the words is at an address. Where there is none, because it is misaligned or elsewhere, the rotated offset is too large.
+    #[inline]
+    const fn index(self, at: u64) -> u64 {
+        at.wrapping_sub(self.start).rotate_right(3)
+    }
+
     /// The `N` words from an address upwards. `None` unless it is 8-byte aligned, and all of them are here.
     #[inline]
     pub(super) fn words<const N: usize>(self, at: u64) -> Option<[u64; N]> {
-        // Misaligned, below or too far above: the rotated offset is too large in each case.
-        let index = at.wrapping_sub(self.start).rotate_right(3);
+        let index = self.index(at);
         let last = WORDS - N as u64;
         (index <= last).then(|| core::array::from_fn(|n| self.words.word(index as usize + n)))
     }
+
+    /// Where the `N` words from an address upwards are, if they are all here.
+    #[inline]
+    pub(super) fn run<const N: usize>(self, at: u64) -> Option<Run<N>> {
+        let index = self.index(at);
+        (index <= WORDS - N as u64).then_some(Run(index as usize))
+    }
+
+    /// Copies words to as many places.
+    #[inline(always)]
+    pub(super) fn copy<const N: usize>(self, from: Run<N>, to: &[AtomicU64; N]) {
+        for (index, place) in to.iter().enumerate() {
+            place.store(self.words.word(from.0 + index), Ordering::Relaxed);
+        }
+    }
+
+    /// Goes on with a walk for as long as its frames are here and there is nothing odd about them: nearly always to the end. Says
+    /// how far it came, and whether that was the end.
+    #[inline(always)]
+    pub(super) fn follow(self, from: Walk, places: &[AtomicU64]) -> (Walk, bool) {
+        /// The last word that a frame can begin at.
+        const LAST: u64 = WORDS - 2;
+        let mut index = self.index(from.frame);
+        if index > LAST || from.frame < from.floor {
+            return (from, false);
+        }
+        let mut taken = 0;
+        let frame = loop {
+            let frame = self.start + index * 8;
+            let outer = self.words.word(index as usize);
+            let address = self.words.word(index as usize + 1);
+            // 0 becomes the largest number.
+            if address.wrapping_sub(1) >= USER_END - 1 {
+                let walk = Walk {
+                    taken,
+                    frame,
+                    floor: frame,
+                };
+                return (walk, address == 0);
+            }
+            let Some(place) = places.get(taken) else {
+                let walk = Walk {
+                    taken,
+                    frame,
+                    floor: frame,
+                };
+                return (walk, false);
+            };
+            place.store(address, Ordering::Relaxed);
+            taken += 1;
+            let next = self.index(outer);
+            if next > LAST || next < index + 2 {
+                break outer;
+            }
+            index = next;
+        };
+        let floor = self.start + index * 8 + FRAME_BYTES;
+        let walk = Walk {
+            taken,
+            frame,
+            floor,
+        };
+        (walk, false)
+    }
+}
+
+/// The words of a page of 4 KiB, if it and all tables lie where most RAM is: so it is nearly always, and `None` says nothing.
+#[inline]
+fn words_of_small<M: PhysMemory>(memory: &M, root: Frame, at: u64) -> Option<M::Words<'_>> {
+    if at >= USER_END {
+        return None;
+    }
+    let mut words = memory.main_words(root.start().0, 0)?;
+    for shift in [39, 30, 21] {
+        let entry = Entry(words.word((at >> shift) as usize));
+        words = memory.main_words(entry.to_user_table(), Entry::TO_USER)?;
+    }
+    let entry = Entry(words.word((at >> 12) as usize));
+    memory.main_words(entry.to_user_page(), Entry::TO_USER)
 }
 
 /// A program's memory, for reading words.
@@ -47,51 +175,28 @@ impl<'m, M: PhysMemory> UserMemory<'m, M> {
             window: None,
         }
     }
-
-    /// The part that was read last.
+    /// The same, with a page of it at hand.
     #[inline]
-    pub(super) const fn near(&self) -> Option<Window<M::Words<'m>>> {
-        self.window
+    pub(super) const fn at(memory: &'m M, root: Frame, page: Window<M::Words<'m>>) -> Self {
+        Self {
+            memory,
+            root,
+            window: Some(page),
+        }
     }
 
     /// The word at an address. `None` unless the address is 8-byte aligned, in the lower half, mapped and user-accessible at
     /// every level, and backed by RAM.
-    #[inline]
     pub(crate) fn read(&mut self, at: u64) -> Option<u64> {
         let here = self.window.and_then(|window| window.words(at));
         if let Some([word]) = here {
             return Some(word);
         }
-        if !at.is_multiple_of(8) || at >= USER_END {
+        if !at.is_multiple_of(8) {
             return None;
         }
-        let words = self.words(at)?;
-        let start = at & !(PAGE_SIZE - 1);
-        self.window = Some(Window { start, words });
-        Some(words.word((at / 8) as usize))
-    }
-
-    /// The frame that an address of the lower half is in. Most pages are of 4 KiB.
-    fn words(&self, at: u64) -> Option<M::Words<'m>> {
-        let mut table = self.root;
-        for shift in [39, 30, 21] {
-            let entry = Entry(self.memory.words(table)?.word((at >> shift) as usize));
-            match entry.user_table() {
-                Some(next) => table = next,
-                None => return self.words_of_large(at),
-            }
-        }
-        let entry = Entry(self.memory.words(table)?.word((at >> 12) as usize));
-        self.memory.words(entry.user_page()?)
-    }
-
-    /// The same in a page of 2 MiB or 1 GiB.
-    #[cold]
-    #[inline(never)]
-    fn words_of_large(&self, at: u64) -> Option<M::Words<'m>> {
-        let found = Tables::at(self.root).translate(self.memory, UserAddr(at))?;
-        // Each frame is asked about: a mapping of RAM may end in a device.
-        let frame = u32::try_from(found.at.0 / PAGE_SIZE).ok()?;
-        self.memory.words(Frame(frame))
+        let window = Window::of(self.memory, self.root, at)?;
+        self.window = Some(window);
+        window.words(at).map(|[word]| word)
     }
 }

@@ -22,73 +22,96 @@ pub enum End {
     Unmapped,
 }
 
+/// What a return address is that belongs to a chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Caller {
+    /// A caller's, from whose frame the walk goes on.
+    Inner,
+    /// The last one.
+    Outermost,
+}
+
 /// A stack that can be walked.
 pub trait Stack {
-    /// The part of it that is at hand: what was read last.
-    type Near: Copy;
-
-    /// What is at hand.
-    fn near(&self) -> Self::Near;
-    /// The `N` words from an address upwards, if it is 8-byte aligned and they are at hand.
-    fn words<const N: usize>(near: Self::Near, at: u64) -> Option<[u64; N]>;
-    /// The word at an address, which is at hand afterwards; `None` if it cannot be read.
+    /// The word at an address; `None` if it cannot be read.
     fn word(&mut self, at: u64) -> Option<u64>;
-    /// The two words of a frame, wherever it is: the caller's frame pointer, and the return address.
+    /// The two words of a frame: the caller's frame pointer, and the return address.
     ///
     /// # Errors
     /// `Cut` if it is not 8-byte aligned or not in the stack's range with both of its words, `Unmapped` if they cannot be read.
     fn frame(&mut self, at: u64) -> Result<[u64; 2], End>;
-    /// Whether this return address is a caller's, from whose frame the walk goes on: what nearly all are.
-    fn is_inner(&self, address: u64) -> bool;
-    /// What becomes of a chain at another: it is the last, or no more part of it.
+    /// What a return address is.
     ///
     /// # Errors
-    /// How the chain ended before it.
-    fn odd_caller(&self, address: u64) -> Result<(), End>;
+    /// How the chain ended before it, if it is no part of it.
+    fn caller(&self, address: u64) -> Result<Caller, End>;
+}
+
+/// How far a walk has come.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Walk {
+    /// Return addresses taken.
+    pub taken: usize,
+    /// The frame that is next.
+    pub frame: u64,
+    /// The lowest address that it may have.
+    pub floor: u64,
+}
+
+impl Walk {
+    /// Of the frames from `rbp` outwards, which lie at or above `rsp`.
+    #[inline]
+    pub(super) fn from(rsp: u64, rbp: u64) -> Self {
+        Self {
+            taken: 0,
+            frame: rbp,
+            // A frame pointer of 0 lies below each floor.
+            floor: rsp.max(1),
+        }
+    }
 }
 
 /// Walks from `rbp` outwards and puts the return addresses into `places`, as long as there are any; says how many it put. Frames lie
 /// at or above `rsp` and each above the one before, so there is no way round in a circle.
-// Apart from its callers, so that the loop has the registers for itself.
-#[inline(never)]
 pub fn follow<S: Stack>(stack: &mut S, rsp: u64, rbp: u64, places: &[AtomicU64]) -> (usize, End) {
-    // A frame pointer of 0 lies below each floor.
-    let (mut floor, mut frame) = (rsp.max(1), rbp);
-    let mut near = stack.near();
-    let mut taken = 0;
+    follow_on(stack, Walk::from(rsp, rbp), places)
+}
+
+/// Goes on with a walk to its end.
+pub(super) fn follow_on<S: Stack>(
+    stack: &mut S,
+    mut walk: Walk,
+    places: &[AtomicU64],
+) -> (usize, End) {
     let end = loop {
-        if frame < floor {
-            break if frame == 0 { End::Complete } else { End::Cut };
+        if walk.frame < walk.floor {
+            break if walk.frame == 0 {
+                End::Complete
+            } else {
+                End::Cut
+            };
         }
-        let [outer, address] = match S::words(near, frame) {
-            Some(words) => words,
-            None => match stack.frame(frame) {
-                Ok(words) => {
-                    near = stack.near();
-                    words
-                }
-                Err(end) => break end,
-            },
+        let [outer, address] = match stack.frame(walk.frame) {
+            Ok(words) => words,
+            Err(end) => break end,
         };
-        let mut last = false;
-        if !stack.is_inner(address) {
-            match stack.odd_caller(address) {
-                Ok(()) => last = true,
-                Err(end) => break end,
-            }
-        }
+        let last = match stack.caller(address) {
+            Ok(Caller::Inner) => false,
+            Ok(Caller::Outermost) => true,
+            Err(end) => break end,
+        };
         // So a frame is looked at for which there is no room: the chain may have ended before it.
-        let Some(place) = places.get(taken) else {
+        let Some(place) = places.get(walk.taken) else {
             break End::Truncated;
         };
         place.store(address, Ordering::Relaxed);
-        taken += 1;
+        walk.taken += 1;
         if last {
             break End::Complete;
         }
         // Both words are there, so this does not overflow.
-        floor = frame + FRAME_BYTES;
-        frame = outer;
+        walk.floor = walk.frame + FRAME_BYTES;
+        walk.frame = outer;
     };
-    (taken, end)
+    (walk.taken, end)
 }

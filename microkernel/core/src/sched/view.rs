@@ -3,8 +3,8 @@
 use crate::apic::timer::DueSample;
 use crate::hardware::Hardware;
 use crate::kernel::{CpuState, Kernel};
-use crate::object::thread::{Status, ThreadId};
-use crate::profile::{Interrupted, Machine, ThreadView, Threads, Wake};
+use crate::object::thread::{Status, Thread, ThreadId};
+use crate::profile::{Context, Interrupted, Machine, ThreadView, Threads, Wake};
 use crate::sched::load::add;
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -22,19 +22,16 @@ impl<H: Hardware> Threads for View<'_, H> {
     }
 
     fn view(&self, id: ThreadId) -> Option<ThreadView<'_>> {
-        let thread = self.kernel.pools.threads.at(id.0)?;
-        let process = self
-            .kernel
-            .pools
-            .processes
-            .at(thread.process.load(Relaxed))?;
-        Some(ThreadView {
-            pid: process.pid.load(Relaxed),
-            tid: thread.tid.load(Relaxed),
-            image: process.image.load(Relaxed),
-            root: process.root()?,
-            regs: &thread.regs,
-        })
+        self.view_of(self.kernel.pools.threads.at(id.0)?)
+    }
+
+    #[inline]
+    fn alone(&self) -> Option<ThreadView<'_>> {
+        let thread = self.kernel.pools.threads.at(self.cpu.current()?.0)?;
+        match thread.served() {
+            None => self.view_of(thread),
+            Some(_) => None,
+        }
     }
 
     fn served(&self, id: ThreadId) -> Option<(ThreadId, u64)> {
@@ -49,6 +46,24 @@ impl<H: Hardware> Threads for View<'_, H> {
             .threads
             .at(id.0)
             .map_or(0, |thread| thread.status().raw())
+    }
+}
+
+impl<H: Hardware> View<'_, H> {
+    #[inline]
+    fn view_of<'t>(&self, thread: &'t Thread) -> Option<ThreadView<'t>> {
+        let process = self
+            .kernel
+            .pools
+            .processes
+            .at(thread.process.load(Relaxed))?;
+        Some(ThreadView {
+            pid: process.pid.load(Relaxed),
+            tid: thread.tid.load(Relaxed),
+            image: process.image.load(Relaxed),
+            root: process.root()?,
+            regs: &thread.regs,
+        })
     }
 }
 
@@ -77,11 +92,10 @@ impl<H: Hardware + Machine> Kernel<H> {
 
     /// An NMI on this CPU, wherever that was. False if nothing in the kernel asked for it. Obeys the rules of the sampling path.
     #[inline]
-    pub fn nmi(&self, cpu: &CpuState, interrupted: &Interrupted) -> bool {
+    pub fn nmi(&self, cpu: &CpuState, at: impl Context) -> bool {
         add(&cpu.load.nmis, 1);
         let threads = View { kernel: self, cpu };
-        self.profiler
-            .on_nmi(cpu.token.id(), interrupted, self.hw, &threads)
+        self.profiler.on_nmi(cpu.token.id(), at, self.hw, &threads)
     }
 
     /// Tells `profd` what the sampling path found, from outside it.

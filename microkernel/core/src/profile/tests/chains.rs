@@ -49,7 +49,7 @@ fn take(fake: &Fake, at: &Interrupted, threads: &FakeThreads) -> (Sample, Findin
         machine: fake,
         map: &MAP,
     };
-    let findings = write(ring.begin(), &place, Tsc(77), at, threads);
+    let findings = write(&ring, &place, Tsc(77), at, threads);
     let sample = reader.drain().unwrap().next().unwrap().unwrap();
     assert_eq!(sample.header().flags & !CONTEXT, findings.flags);
     (sample, findings)

@@ -6,7 +6,8 @@ use crate::base::cpu::CpuId;
 use crate::profile::Machine;
 use crate::profile::layout::{KernelMap, Span};
 use crate::profile::stack::{KernelStack, UserStack};
-use crate::profile::walk::{End, Stack, follow};
+use crate::profile::translate::Window;
+use crate::profile::walk::{End, Stack, Walk, follow, follow_on};
 use ipc::abi::layout::USER_END;
 use proptest::prelude::*;
 use sample_ring::{AtomicU64, Ordering};
@@ -37,6 +38,37 @@ fn walk<S: Stack>(stack: &mut S, rsp: u64, rbp: u64, limit: usize) -> (Vec<u64>,
     )
 }
 
+/// The same walk with the page that RSP points into at hand, as a sample takes it; `None` if there is none.
+fn walk_near(
+    fake: &Fake,
+    root: Frame,
+    rsp: u64,
+    rbp: u64,
+    limit: usize,
+) -> Option<(Vec<u64>, End)> {
+    let places: Vec<_> = (0..limit).map(|_| AtomicU64::new(0)).collect();
+    let page = Window::of(fake, root, rsp)?;
+    let (walk, complete) = page.follow(Walk::from(rsp, rbp), &places);
+    let (taken, end) = if complete {
+        (walk.taken, End::Complete)
+    } else {
+        follow_on(&mut UserStack::at(fake, root, page), walk, &places)
+    };
+    let found = places
+        .iter()
+        .take(taken)
+        .map(|place| place.load(Ordering::Relaxed));
+    Some((found.collect(), end))
+}
+
+/// A walk of a user stack, which is the same with and without a page at hand.
+fn user_walk(fake: &Fake, root: Frame, rsp: u64, rbp: u64, limit: usize) -> (Vec<u64>, End) {
+    let far = walk(&mut UserStack::new(fake, root), rsp, rbp, limit);
+    let near = walk_near(fake, root, rsp, rbp, limit);
+    assert_eq!(near.as_ref(), Some(&far), "near, and far");
+    far
+}
+
 /// A user stack with a chain of frames at these addresses, which return to 0x40_0000, 0x40_0010 and so on.
 fn user(at: &[u64]) -> (Fake, Frame, Vec<u64>) {
     let mut fake = Fake::new();
@@ -49,18 +81,18 @@ fn user(at: &[u64]) -> (Fake, Frame, Vec<u64>) {
 #[test]
 fn a_chain_ends_at_a_frame_pointer_or_a_return_address_of_zero() {
     let (mut fake, root, to) = user(&[0x7000, 0x7040]);
-    let go = |fake: &Fake| walk(&mut UserStack::new(fake, root), 0x7000, 0x7000, 15);
+    let go = |fake: &Fake| user_walk(fake, root, 0x7000, 0x7000, 15);
     assert_eq!(go(&fake), (to.clone(), End::Complete));
     fake.poke(root, 0x7048, 0);
     assert_eq!(go(&fake), (to[..1].to_vec(), End::Complete));
-    let none = walk(&mut UserStack::new(&fake, root), 0x7000, 0, 15);
+    let none = user_walk(&fake, root, 0x7000, 0, 15);
     assert_eq!(none, (vec![], End::Complete));
 }
 
 #[test]
 fn a_limit_is_told_from_an_end() {
     let (mut fake, root, to) = user(&[0x7000, 0x7040, 0x7080]);
-    let go = |fake: &Fake, limit| walk(&mut UserStack::new(fake, root), 0x7000, 0x7000, limit);
+    let go = |fake: &Fake, limit| user_walk(fake, root, 0x7000, 0x7000, limit);
     assert_eq!(go(&fake, 0), (vec![], End::Truncated));
     assert_eq!(go(&fake, 2), (to[..2].to_vec(), End::Truncated));
     assert_eq!(go(&fake, 3), (to.clone(), End::Complete));
@@ -76,6 +108,7 @@ fn frame_pointers_that_cannot_be_are_cut() {
         0x7004,
         0x6ff8,
         0x7000,
+        0x7008,
         0xffff_8000_0001_0000,
         1 << 47,
         USER_END - 8,
@@ -83,12 +116,12 @@ fn frame_pointers_that_cannot_be_are_cut() {
     ] {
         // As the first frame pointer, and as one that the first frame saved.
         let (mut fake, root, to) = user(&[0x7000, 0x7040]);
-        if bad != 0x7000 {
-            let first = walk(&mut UserStack::new(&fake, root), 0x7000, bad, 15);
+        if ![0x7000, 0x7008].contains(&bad) {
+            let first = user_walk(&fake, root, 0x7000, bad, 15);
             assert_eq!(first, (vec![], End::Cut), "{bad:#x}");
         }
         fake.poke(root, 0x7000, bad);
-        let second = walk(&mut UserStack::new(&fake, root), 0x7000, 0x7000, 15);
+        let second = user_walk(&fake, root, 0x7000, 0x7000, 15);
         assert_eq!(second, (to[..1].to_vec(), End::Cut), "{bad:#x}");
     }
 }
@@ -98,7 +131,7 @@ fn return_addresses_that_cannot_be_are_cut() {
     for bad in [USER_END, 1 << 47, 0x4d41 << 48, TEXT.start + 5] {
         let (mut fake, root, to) = user(&[0x7000, 0x7040]);
         fake.poke(root, 0x7048, bad);
-        let found = walk(&mut UserStack::new(&fake, root), 0x7000, 0x7000, 15);
+        let found = user_walk(&fake, root, 0x7000, 0x7000, 15);
         assert_eq!(found, (to[..1].to_vec(), End::Cut), "{bad:#x}");
     }
 }
@@ -106,13 +139,13 @@ fn return_addresses_that_cannot_be_are_cut() {
 #[test]
 fn a_frame_across_two_pages_needs_both() {
     let (fake, root, to) = user(&[0x7000, 0x7ff8]);
-    let found = walk(&mut UserStack::new(&fake, root), 0x7000, 0x7000, 15);
+    let found = user_walk(&fake, root, 0x7000, 0x7000, 15);
     assert_eq!(found, (to.clone(), End::Complete));
     let mut fake = Fake::new();
     let root = fake.frame(1);
     fake.poke(root, 0x7000, 0x7ff8);
     fake.poke(root, 0x7008, to[0]);
-    let found = walk(&mut UserStack::new(&fake, root), 0x7000, 0x7000, 15);
+    let found = user_walk(&fake, root, 0x7000, 0x7000, 15);
     assert_eq!(found, (to[..1].to_vec(), End::Unmapped));
 }
 
@@ -179,13 +212,15 @@ proptest! {
         }).collect();
         let (fake, root, to) = user(&at);
         let (found, end) = walk(&mut UserStack::new(&fake, root), base, at[0], limit);
+        let reads = fake.count();
         let kept = to.len().min(limit);
         prop_assert_eq!(&found, &to[..kept]);
         prop_assert_eq!(end, if kept == to.len() { End::Complete } else { End::Truncated });
+        prop_assert_eq!(walk_near(&fake, root, at[0], at[0], limit), Some((found, end)));
         // One beyond the limit is looked at.
         let seen = to.len().min(limit + 1);
         let pages = (at[seen - 1] + 16 - at[0]) / 4096 + 2;
-        prop_assert!(fake.count() <= 2 * seen as u64 + 4 * pages);
+        prop_assert!(reads <= 2 * seen as u64 + 8 * pages);
     }
 
     /// Holes, cycles, kernel and non-canonical addresses, and memory that changes while it is read: what is given is
@@ -214,10 +249,22 @@ proptest! {
                 _ => TEXT.start + value % 5000,
             });
         }
+        if let Some(near) = walk_near(&fake, root, rsp, rbp, limit) {
+            let far = walk(&mut UserStack::new(&fake, root), rsp, rbp, limit);
+            prop_assert_eq!(near, far, "what is at hand makes no difference");
+        }
+        fake.reads = std::sync::atomic::AtomicU64::default();
         fake.spoilt_after = spoilt_after;
-        let (found, _) = walk(&mut UserStack::new(&fake, root), rsp, rbp, limit);
-        prop_assert!(found.len() <= limit && found.iter().all(|&address| address != 0 && address < USER_END));
-        prop_assert!(fake.count() <= 10 * (limit as u64 + 1));
+        for near in [false, true] {
+            let before = fake.count();
+            let (found, _) = if near {
+                walk_near(&fake, root, rsp, rbp, limit).unwrap_or((vec![], End::Unmapped))
+            } else {
+                walk(&mut UserStack::new(&fake, root), rsp, rbp, limit)
+            };
+            prop_assert!(found.len() <= limit && found.iter().all(|&address| address != 0 && address < USER_END));
+            prop_assert!(fake.count() - before <= 18 * (limit as u64 + 2));
+        }
         let top = STACK.start + rsp % 4096;
         if let Some((found, _)) = kernel(&fake, top, top + rbp % 64 * 8) {
             prop_assert!(found.len() <= 15 && found.iter().all(|&address| TEXT.contains(address - 1)));
