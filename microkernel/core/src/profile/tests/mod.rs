@@ -1,7 +1,9 @@
 //! The sampling path on the host, against a machine and threads that are hostile on purpose.
 
 mod chains;
+mod concurrent;
 mod fake;
+mod hostile;
 mod nmis;
 mod runs;
 mod translation;

@@ -28,7 +28,7 @@ const MAP: KernelMap = KernelMap {
     interrupts: Span::EMPTY,
 };
 
-fn walk<S: Stack>(stack: &mut S, rsp: u64, rbp: u64, limit: usize) -> (Vec<u64>, End) {
+pub(super) fn walk<S: Stack>(stack: &mut S, rsp: u64, rbp: u64, limit: usize) -> (Vec<u64>, End) {
     let places: Vec<_> = (0..limit).map(|_| AtomicU64::new(0)).collect();
     let (taken, end) = follow(stack, rsp, rbp, &places);
     let found = places.iter().take(taken);
