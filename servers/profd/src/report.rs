@@ -83,19 +83,21 @@ impl Writer<'_> {
         } = account.balance;
         let charged = account.balance.charged();
         let before = format!("{} {charged} for ", self.share(charged));
+        let line = match account.payer {
+            Payer::Process(pid) => self.fitting(&before, &account.name, &format!(" (pid {pid})")),
+            Payer::Nobody => format!("{before}nobody: no process ran"),
+            Payer::Unknown => format!("{before}clients that are not known"),
+        };
+        self.lines.push(&line);
         let more = match for_others {
             0 => String::new(),
             more => format!("; {more} more for others"),
         };
-        let line = match account.payer {
-            Payer::Process(pid) => {
-                let after = format!(" (pid {pid}): own {own}, by others {by_others}{more}");
-                self.fitting(&before, &account.name, &after)
-            }
-            Payer::Nobody => format!("{before}nobody: no process ran{more}"),
-            Payer::Unknown => format!("{before}clients that are not known"),
-        };
-        self.lines.push(&line);
+        let is_split = by_others > 0 || for_others > 0;
+        if matches!(account.payer, Payer::Process(_)) && is_split {
+            let line = format!("        own {own}, by others {by_others}{more}");
+            self.lines.push(&line);
+        }
     }
 
     /// The hottest chains of an account, or of all.

@@ -4,7 +4,7 @@ mod support;
 
 use ipc::abi::profile::flags;
 use ipc::proto::profd::Request;
-use profd::account::{ACCOUNTS, Ledger, Payer};
+use profd::account::{ACCOUNTS, Balance, Ledger, Payer};
 use profd::atlas::Atlas;
 use profd::decode::decode;
 use profd::encode::encode;
@@ -94,20 +94,23 @@ fn each_sample_is_on_one_account() {
     let (_, accounts) = text.split_once("of the window\n").expect("a head");
     assert_eq!(
         accounts,
-        "60.0% 60 for netload (pid 20): own 0, by others 60
+        "60.0% 60 for netload (pid 20)
+        own 0, by others 60
   40.0% 40 shares`share_a+0x10
         <= net`sockets::send+0x44
         <= netload`main+0x5c
   20.0% 20 net`sockets::send+0x10
         <= netload`main+0x61
-25.0% 25 for shares (pid 12): own 10, by others 15; 40 more for others
+25.0% 25 for shares (pid 12)
+        own 10, by others 15; 40 more for others
   15.0% 15 kernel`ipc::transfer+0x10
         <- net`sockets::send+0x44
         <= shares`main+0x61
   10.0% 10 shares`share_b+0x10
 10.0% 10 for nobody: no process ran
   10.0% 10 kernel`idle+0x3
- 4.0% 4 for net (pid 21): own 4, by others 0; 36 more for others
+ 4.0% 4 for net (pid 21)
+        own 4, by others 0; 36 more for others
    4.0% 4 net`sockets::send+0x20
  1.0% 1 for clients that are not known
    1.0% 1 net`sockets::send+0x10
@@ -133,11 +136,11 @@ fn a_process_is_shown_with_all_in_which_it_took_part() {
     );
     // It worked for others, or others worked for it that worked for its client.
     for account in [
-        " 75.0% 60 for netload (pid 20): own 0, by others 60\n",
-        " 18.8% 15 for shares (pid 12): own 0, by others 15; 40 more for others\n",
-        "  5.0% 4 for net (pid 21): own 4, by others 0; 36 more for others\n",
+        "75.0% 60 for netload (pid 20)\n        own 0, by others 60\n",
+        "18.8% 15 for shares (pid 12)\n        own 0, by others 15; 40 more for others\n",
+        " 5.0% 4 for net (pid 21)\n        own 4, by others 0; 36 more for others\n",
     ] {
-        assert!(text.contains(account.trim_start()), "{account}{text}");
+        assert!(text.contains(account), "{account}{text}");
     }
     assert!(text.contains("taken 100: 80 reported, 20 of other tasks, 0 outside"));
 }
@@ -181,12 +184,19 @@ fn a_full_ledger_charges_nobody_who_is_not_in_it() {
 }
 
 #[test]
-fn a_long_name_is_shortened_to_the_line() {
-    let name = "a-program-with-a-name-of-its-own";
+fn however_large_an_account_its_lines_fit() {
     let mut profile = profile(None, &records());
-    profile.accounts[0].name = name.repeat(3);
-    profile.accounts[0].payer = Payer::Process(u32::MAX);
+    let account = &mut profile.accounts[0];
+    account.name = "a-program-with-a-name-of-its-own".repeat(3);
+    account.payer = Payer::Process(u32::MAX);
+    let most = 9_999_999_999;
+    account.balance = Balance {
+        own: most,
+        by_others: most,
+        for_others: most,
+    };
     let text = report(&profile, SHORT);
+    assert!(text.contains("(pid 4294967295)\n        own 9999999999, by"));
     assert!(
         text.lines().all(|line| line.chars().count() <= 80),
         "{text}"

@@ -61,7 +61,6 @@ fn reports(context: &Context<'_>, smp: u32) -> Verdict {
     )?;
     // What CPUs ask of each other can come late.
     ensure!(text.contains(" late on average") == (smp > 1), "{text}");
-    Report::parse(&text)?;
     session.power_off()
 }
 
@@ -145,7 +144,6 @@ fn callers(context: &Context<'_>) -> Verdict {
     let deepest = report.chains.iter().map(|chain| chain.callers.len()).max();
     ensure!(deepest.is_some_and(|callers| callers >= 12), "{report:?}");
     let cut = session.run(&format!("profile 500 {pid} 8 depth 4"))?;
-    Report::parse(&cut)?;
     ensure!(cut.contains("more)"), "{cut}");
     session.power_off()
 }
@@ -188,7 +186,7 @@ fn leads_to(chain: &Chain, who: &str) -> bool {
     let callers = chain.callers.iter();
     let client = callers.rev().find_map(|caller| caller.strip_prefix("<= "));
     let Some((name, _)) = who.split_once(" (pid ") else {
-        return who != "nobody" || client.is_none();
+        return !who.starts_with("nobody") || client.is_none();
     };
     match client {
         Some(client) => client.split('`').next() == Some(name),

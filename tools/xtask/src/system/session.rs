@@ -66,12 +66,16 @@ impl Session {
         Self::boot(context, options)
     }
 
-    /// Runs a command; returns what it printed.
+    /// Runs a command; returns what it printed. If that is a profile's report, every sample in it must be accounted for.
     ///
     /// # Errors
-    /// If the prompt does not come back.
+    /// If the prompt does not come back, or a report does not add up.
     pub fn run(&mut self, line: &str) -> Result<String> {
-        Ok(self.guest.run(line)?)
+        let text = self.guest.run(line)?;
+        if text.starts_with("profiled ") {
+            Report::parse(&text)?;
+        }
+        Ok(text)
     }
 
     /// Types whatever may upset the screen or the prompt, then a command that does not exist, and waits until the shell says
