@@ -84,7 +84,7 @@ fn demo(context: &Context<'_>, smp: u32) -> Verdict {
     }
     session.expect("demo stop", &["ended 6 programs"])?;
     session.expect("demo stop", &["it does not run"])?;
-    before.again(&mut session)?;
+    before.again_after_profiles(&mut session)?;
     session.power_off()
 }
 
