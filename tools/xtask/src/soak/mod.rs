@@ -12,6 +12,7 @@ mod nmis;
 mod properties;
 mod storm;
 mod typing;
+mod witness;
 
 use std::env;
 use std::io::{self, Write};
@@ -36,7 +37,7 @@ struct Soak {
     round: fn(&Context<'_>, &mut Rng) -> Verdict,
 }
 
-const SOAKS: [Soak; 7] = [
+const SOAKS: [Soak; 8] = [
     Soak {
         name: "boots",
         test: Some("a_soak_of_boots"),
@@ -67,6 +68,11 @@ const SOAKS: [Soak; 7] = [
         name: "nmis",
         test: None,
         round: nmis::round,
+    },
+    Soak {
+        name: "witness",
+        test: None,
+        round: witness::round,
     },
     // The tests of the suite `host` are its short form.
     Soak {

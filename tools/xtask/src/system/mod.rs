@@ -17,7 +17,7 @@ mod interrupt;
 mod machine;
 pub mod miniature;
 mod panic;
-mod probe;
+pub mod probe;
 mod profd;
 mod profile;
 mod reboot;
