@@ -6,7 +6,8 @@
 
    From `stubs_start` to `stubs_end` RSP, RBP and GS may still or again be the user's. Where the user's RIP, RSP and RBP are on the way
    in, a sample must know (`kcore::profile::KernelMap`): in RCX, RSP or the CPU's block, and RBP up to `syscall_saved`; in the registers that
-   the hardware pushed, and RBP, from `vector_stubs` up to `interrupt_saved`; else in the thread's SavedRegs, also on the way out. */
+   the hardware pushed, and RBP, from `vector_stubs` up to `interrupt_saved`; else in the thread's SavedRegs, also on the way out. The
+   kernel's own frames are not there yet, or given up: on the way out, and to idle, RSP leaves them while RBP still points to one. */
 
 .section .text.stubs, "ax", @progbits
 .code64
@@ -227,8 +228,6 @@ exit_to_user:
     iretq
 .size exit_to_user, . - exit_to_user
 
-stubs_end:
-
 /* Nothing to do: RDI is the top of the stack. The interrupt that ends this enters the scheduler and never comes back; an NMI
    does, to wait on. An interrupt that came before is taken at the HLT, since STI takes effect one instruction later. */
 .globl enter_idle
@@ -239,6 +238,8 @@ enter_idle:
     pushq %rbp
     jmp idle
 .size enter_idle, . - enter_idle
+
+stubs_end:
 
 .globl idle
 .type idle, @function

@@ -14,6 +14,7 @@ use crate::account::Payer;
 use crate::atlas::{Atlas, Place, Space, is_kernel};
 use crate::repair::{self, Caller};
 use crate::symbols::SymbolId;
+use crate::unwind::Rule;
 
 /// Where a sample was taken, as far as folding tells places apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -165,8 +166,18 @@ fn steps(sample: &Sample, atlas: Atlas<'_, '_>, leaf: Place) -> Vec<Step> {
             if lacks(sample, 0) {
                 push_missing(&mut steps);
             }
+            if has(sample, flags::KERNEL)
+                && let [program, rest @ ..] = callers
+            {
+                let place = owner.place(*program);
+                steps.push(Step::Caller(place));
+                note_hidden_caller(atlas, place, &mut steps);
+                callers = rest;
+            }
         } else {
-            steps.push(Step::Client(owner.place(first)));
+            let place = owner.place(first);
+            steps.push(Step::Client(place));
+            note_hidden_caller(atlas, place, &mut steps);
         }
         steps.extend(
             callers
@@ -193,6 +204,14 @@ fn restore_caller(sample: &Sample, atlas: Atlas<'_, '_>, leaf: Place, steps: &mu
         Caller::Walked => {}
         Caller::Restored(address) => steps.push(Step::Caller(owner.place(address))),
         Caller::Lost => push_missing(steps),
+    }
+}
+
+/// Where a program entered the kernel before its function's frame was there, or without one, the walk goes straight to the caller's
+/// caller; the word that would tell is on the program's stack, of which the record keeps none then.
+fn note_hidden_caller(atlas: Atlas<'_, '_>, place: Place, steps: &mut Vec<Step>) {
+    if matches!(atlas.rule(place), Rule::StackPointer { .. }) {
+        push_missing(steps);
     }
 }
 

@@ -68,7 +68,8 @@ pub struct Image<'a> {
     /// Build-id, if it has one.
     pub build_id: Option<&'a [u8]>,
     code: Vec<Range<u64>>,
-    unwind: OnceCell<Option<Unwind<'a>>>,
+    /// What is compiled here has its tables in `.eh_frame`; what comes with the compiler, memcpy among it, in `.debug_frame` alone.
+    unwind: OnceCell<[Option<Unwind<'a>>; 2]>,
     rules: RefCell<BTreeMap<u64, Rule>>,
 }
 
@@ -118,35 +119,38 @@ impl<'a> Image<'a> {
         self.code.iter().any(|range| range.contains(&address))
     }
 
-    /// How the return address is found at an instruction; the table is indexed at the first question.
+    /// How the return address is found at an instruction; the tables are indexed at the first question.
     #[must_use]
     pub fn rule(&self, address: u64) -> Rule {
         let mut rules = self.rules.borrow_mut();
         if let Some(&rule) = rules.get(&address) {
             return rule;
         }
-        let unwind = self.unwind.get_or_init(|| self.unwind_table());
-        let rule = unwind
-            .as_ref()
-            .map_or(Rule::Unknown, |unwind| unwind.rule(address));
+        let tables = self.unwind.get_or_init(|| self.unwind_tables());
+        let known = tables.iter().flatten().map(|table| table.rule(address));
+        let rule = known
+            .into_iter()
+            .find(|&rule| rule != Rule::Unknown)
+            .unwrap_or(Rule::Unknown);
         if rules.len() < RULES_KEPT {
             rules.insert(address, rule);
         }
         rule
     }
 
-    /// Indexes the unwind table now.
+    /// Indexes the unwind tables now.
     pub fn prepare(&self) {
-        self.unwind.get_or_init(|| self.unwind_table());
+        self.unwind.get_or_init(|| self.unwind_tables());
     }
 
-    fn unwind_table(&self) -> Option<Unwind<'a>> {
+    fn unwind_tables(&self) -> [Option<Unwind<'a>>; 2] {
         let text = self.section(b".text").map_or(0, |(address, _)| address);
-        if let Some((address, data)) = self.section(b".eh_frame") {
-            return Some(Unwind::eh_frame(data, address, text));
-        }
-        let (_, data) = self.section(b".debug_frame")?;
-        Some(Unwind::debug_frame(data))
+        let eh_frame = self.section(b".eh_frame");
+        let debug_frame = self.section(b".debug_frame");
+        [
+            eh_frame.map(|(address, data)| Unwind::eh_frame(data, address, text)),
+            debug_frame.map(|(_, data)| Unwind::debug_frame(data)),
+        ]
     }
 
     /// Address and bytes of a section.

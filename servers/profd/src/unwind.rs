@@ -117,7 +117,10 @@ fn index<'a, S: UnwindSection<Bytes<'a>>>(section: &S, bases: &BaseAddresses) ->
         let CieOrFde::Fde(partial) = entry else {
             continue;
         };
-        if let Ok(fde) = partial.parse(S::cie_from_offset) {
+        // The linker leaves entries of functions that it left out, at address 0.
+        if let Ok(fde) = partial.parse(S::cie_from_offset)
+            && fde.initial_address() != 0
+        {
             entries.push(Entry {
                 start: fde.initial_address(),
                 size: fde.len(),

@@ -3,21 +3,26 @@
 mod support;
 
 use gimli::write::{
-    Address, CallFrameInstruction, CommonInformationEntry, EhFrame, EndianVec,
+    Address, CallFrameInstruction, CommonInformationEntry, DebugFrame, EhFrame, EndianVec,
     FrameDescriptionEntry, FrameTable,
 };
 use gimli::{Encoding, Format, LittleEndian, X86_64};
+use profd::atlas::Atlas;
+use profd::catalog::{Catalog, Content};
+use profd::chain::{Step, chain};
 use profd::image::Image;
+use profd::process::Processes;
 use profd::repair::{Caller, caller};
 use profd::unwind::Rule;
 use support::elf::{EH_FRAME, Elf};
 use support::record::Record;
+use support::{KERNEL, process};
 
 const START: u64 = 0x40_1000;
 
 /// A function that builds its frame at once and drops it before it returns:
 /// `push rbp` (1 byte), `mov rbp, rsp` (3), body (12), `pop rbp` (1), `ret` (1).
-fn framed() -> Vec<u8> {
+fn frame_table() -> FrameTable {
     let encoding = Encoding {
         address_size: 8,
         format: Format::Dwarf32,
@@ -34,8 +39,12 @@ fn framed() -> Vec<u8> {
     function.add_instruction(4, CallFrameInstruction::CfaRegister(X86_64::RBP));
     function.add_instruction(17, CallFrameInstruction::Cfa(X86_64::RSP, 8));
     table.add_fde(entry, function);
-    let mut section = EhFrame(EndianVec::new(LittleEndian));
     table
+}
+
+fn framed() -> Vec<u8> {
+    let mut section = EhFrame(EndianVec::new(LittleEndian));
+    frame_table()
         .write_eh_frame(&mut section)
         .expect("memory does not fail to be written");
     let elf = Elf {
@@ -122,4 +131,66 @@ fn a_frame_that_rbp_points_to_is_not_repaired() {
             Caller::Lost
         );
     }
+}
+
+#[test]
+fn what_one_table_lacks_the_other_tells() {
+    let mut section = DebugFrame(EndianVec::new(LittleEndian));
+    frame_table()
+        .write_debug_frame(&mut section)
+        .expect("memory does not fail to be written");
+    let elf = Elf {
+        // One that ends at once, as in an image all of whose tables are elsewhere.
+        eh_frame: vec![0; 4],
+        debug_frame: section.0.into_vec(),
+        ..Elf::new([("f", START, 18), ("g", START + 18, 18)])
+    };
+    let file = elf.build();
+    let image = Image::parse(&file).unwrap();
+    assert_eq!(image.rule(START), Rule::StackPointer { frame: 8, slot: 0 });
+    assert_eq!(image.rule(START + 4), Rule::FramePointer);
+    assert_eq!(image.rule(START + 18), Rule::Unknown);
+}
+
+#[test]
+fn a_program_that_was_interrupted_between_frames_has_a_gap_behind_it() {
+    let kernel = Elf::new([("idle", KERNEL, 0x100)]).build();
+    let file = framed();
+    let mut catalog = Catalog::new(Some(Content::Bytes(&kernel)));
+    catalog.add("bin/a", Content::Bytes(&file));
+    let mut processes = Processes::default();
+    processes.start(1, process("a"));
+    processes.start(2, process("a"));
+    let atlas = Atlas {
+        catalog: &catalog,
+        processes: &processes,
+    };
+    let caller = START + 20;
+    let steps = |record: Record| chain(&record.sample(), 48, atlas).key.steps;
+    let (program, outer) = (atlas.owner(1).place(START), atlas.owner(1).place(caller));
+    let in_kernel = |rip| steps(Record::new(1, &[KERNEL + 8, rip, caller]));
+    assert_eq!(
+        in_kernel(START),
+        [Step::Caller(program), Step::Missing, Step::Caller(outer)]
+    );
+    // With its frame there, the walk misses nobody.
+    let body = atlas.owner(1).place(START + 8);
+    assert_eq!(
+        in_kernel(START + 8),
+        [Step::Caller(body), Step::Caller(outer)]
+    );
+    // A client is in the kernel, too.
+    let served = Record {
+        clients: vec![(2, vec![START, caller])],
+        ..Record::new(1, &[START + 8, caller])
+    };
+    assert_eq!(
+        steps(served),
+        [
+            Step::Caller(outer),
+            Step::Client(program),
+            Step::Missing,
+            Step::Caller(outer)
+        ]
+    );
 }

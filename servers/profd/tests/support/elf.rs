@@ -7,6 +7,7 @@ pub struct Elf {
     pub symbols: Vec<(Vec<u8>, u64, u64, u8)>,
     pub text: Option<(u64, u64)>,
     pub eh_frame: Vec<u8>,
+    pub debug_frame: Vec<u8>,
     pub build_id: Vec<u8>,
 }
 
@@ -61,7 +62,7 @@ impl Elf {
         note.extend([4, 0, 0, 0, self.build_id.len() as u8, 0, 0, 0, 3, 0, 0, 0]);
         note.extend(b"GNU\0");
         note.extend(&self.build_id);
-        let names = b"\0.text\0.symtab\0.strtab\0.eh_frame\0.note\0";
+        let names = b"\0.text\0.symtab\0.strtab\0.eh_frame\0.note\0.debug_frame\0";
 
         // Header, one program header, then contents, then section headers.
         let mut file = vec![0; 64 + 56];
@@ -76,15 +77,17 @@ impl Elf {
         let strings = place(&strings);
         let eh_frame = place(&self.eh_frame);
         let note = place(&note);
+        let debug_frame = place(&self.debug_frame);
         let names = place(names);
         let sections = file.len() as u64;
-        let headers: [Header; 7] = [
+        let headers: [Header; 8] = [
             (0, 0, 0, 0, (0, 0), 0, 0),
             (1, 1, 6, text, code, 0, 0),
             (7, 2, 0, 0, symbols, 3, 24),
             (15, 3, 0, 0, strings, 0, 0),
             (23, 1, 2, EH_FRAME, eh_frame, 0, 0),
             (33, 7, 2, 0, note, 0, 0),
+            (39, 1, 0, 0, debug_frame, 0, 0),
             (15, 3, 0, 0, names, 0, 0),
         ];
         for (name, kind, flags, address, (offset, size), link, entry) in headers {
@@ -105,7 +108,7 @@ impl Elf {
         for word in [text, 64, sections] {
             header.extend(word.to_le_bytes());
         }
-        header.extend([0, 0, 0, 0, 64, 0, 56, 0, 1, 0, 64, 0, 7, 0, 6, 0]);
+        header.extend([0, 0, 0, 0, 64, 0, 56, 0, 1, 0, 64, 0, 8, 0, 7, 0]);
         // PT_LOAD, readable and executable.
         header.extend([1, 0, 0, 0, 5, 0, 0, 0]);
         for word in [code.0, text, text, text_size, text_size, 4096] {

@@ -8,6 +8,7 @@ mod boot;
 pub mod calm;
 mod conformance;
 mod demo;
+mod exact;
 pub mod features;
 mod gdb;
 pub mod guest;
@@ -70,6 +71,7 @@ pub fn run(context: &Context<'_>) -> Result<Report> {
     cases.extend(walkthrough::cases(context));
     cases.extend(gdb::cases(context));
     cases.extend(sweep::cases(context));
+    cases.extend(exact::cases(context));
     cases.extend(soak::short_cases(context));
     let mut report = run_cases(context, JOBS, &cases);
     gdb::note(context, &mut report);

@@ -11,7 +11,7 @@ use super::super::guest::PATIENCE;
 
 /// A message-signalled interrupt to APIC 0: its address (Intel SDM volume 3, "Message Address Register Format").
 const MESSAGE_ADDRESS: u64 = 0xfee0_0000;
-/// Its data: delivery mode NMI (there, "Message Data Register Format").
+/// Its data (there, "Message Data Register Format"): delivery mode NMI; a vector alone is delivered as it is.
 const NMI: u32 = 0b100 << 8;
 
 /// The port.
@@ -33,7 +33,19 @@ impl Bus {
     /// # Errors
     /// If the machine does not take it.
     pub fn send_nmi(&mut self) -> Result<()> {
-        let command = format!("writel {MESSAGE_ADDRESS:#x} {NMI:#x}\n");
+        self.message(NMI)
+    }
+
+    /// Sends CPU 0 an interrupt: it is pending when this returns.
+    ///
+    /// # Errors
+    /// If the machine does not take it.
+    pub fn send_interrupt(&mut self, vector: u8) -> Result<()> {
+        self.message(vector.into())
+    }
+
+    fn message(&mut self, data: u32) -> Result<()> {
+        let command = format!("writel {MESSAGE_ADDRESS:#x} {data:#x}\n");
         self.0.get_mut().write_all(command.as_bytes())?;
         let mut reply = String::new();
         self.0.read_line(&mut reply).context("no reply in time")?;

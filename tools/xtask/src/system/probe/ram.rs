@@ -15,7 +15,8 @@ const PRESENT: u64 = 1;
 const LARGE: u64 = 1 << 7;
 const ADDRESS: u64 = 0x000f_ffff_ffff_f000;
 
-/// All of it; addresses are offsets into the file, since it ends below the hole for devices.
+/// All of it. Addresses are offsets into the file, since it ends below the hole for devices.
+#[derive(Debug)]
 pub struct Ram {
     file: File,
     size: u64,
@@ -62,6 +63,15 @@ impl Ram {
     #[must_use]
     pub fn word_at(&self, root: u64, at: u64) -> Option<u64> {
         self.word(self.physical(root, at)?)
+    }
+
+    /// The byte at a virtual address.
+    #[must_use]
+    pub fn byte_at(&self, root: u64, at: u64) -> Option<u8> {
+        let mut byte = [0];
+        let physical = self.physical(root, at)?;
+        self.file.read_exact_at(&mut byte, physical).ok()?;
+        Some(byte[0])
     }
 
     /// Where the one ring is that a kernel on one CPU has.

@@ -165,7 +165,7 @@ impl<'p> Landing<'p> {
         self.ring.fresh(&self.probe.ram).map(drop)
     }
 
-    /// Has an NMI interrupt the next instruction, and checks what it left. The kernel's own frames are not looked at.
+    /// Has an NMI interrupt the next instruction, and checks what it left.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -192,10 +192,9 @@ impl<'p> Landing<'p> {
             "{sent} NMIs at {rip:#x} left {} records",
             samples.len()
         );
-        let chain = program.map(|program| chain(&self.probe.ram, at, program));
-        let chain = chain.transpose()?;
+        let chain = chain(&self.probe.ram, at, program)?;
         for sample in &samples {
-            let checked = self.check(sample, at, chain.as_deref());
+            let checked = self.check(sample, at, &chain);
             checked.with_context(|| format!("at {rip:#x}: {sample:x?}"))?;
         }
         Ok(())
@@ -207,7 +206,7 @@ impl<'p> Landing<'p> {
         self.pid
     }
 
-    fn check(&mut self, sample: &Sample, at: &Registers, chain: Option<&[u64]>) -> Verdict {
+    fn check(&mut self, sample: &Sample, at: &Registers, chain: &[u64]) -> Verdict {
         let pushed = (sample.rsp(), sample.rbp());
         ensure!(pushed == (at.rsp(), at.rbp()), "RSP or RBP is wrong");
         let has = |flag| sample.header().flags & flag != 0;
@@ -217,9 +216,6 @@ impl<'p> Landing<'p> {
         let own = sample.parts().next().context("it has no frames")?;
         ensure!(own.frames[0] == at.rip(), "the address is wrong");
         self.pid = Some(own.owner.pid.into());
-        let Some(chain) = chain else {
-            return Ok(());
-        };
         let kept = chain.len().min(FIRST_FRAMES);
         ensure!(own.frames == &chain[..kept], "the chain is not {chain:x?}");
         let whole = !has(flags::CUT) && has(flags::TRUNCATED) == (kept < chain.len());
@@ -228,9 +224,13 @@ impl<'p> Landing<'p> {
     }
 }
 
-/// The frames that a record must have: the address, then the program's RIP and the return addresses on its stack.
-fn chain(ram: &Ram, at: &Registers, program: Program) -> Result<Vec<u64>> {
+/// The frames that a record must have: the address, then the program's RIP and the return addresses on its stack. In the stubs there
+/// are none of the kernel.
+fn chain(ram: &Ram, at: &Registers, program: Option<Program>) -> Result<Vec<u64>> {
     let mut chain = vec![at.rip()];
+    let Some(program) = program else {
+        return Ok(chain);
+    };
     if !at.is_user() {
         chain.push(program.rip);
     }

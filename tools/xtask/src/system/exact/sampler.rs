@@ -1,0 +1,283 @@
+//! The sample that would be taken now, by the kernel's own code: run here, over the registers and the memory of a machine that stands
+//! still.
+
+use std::ops::Range;
+
+use anyhow::{Context as _, Result, ensure};
+use ipc::abi::profile::{DOMAINS_ALL, EVENT_CYCLES, EventSpec, SourceRequest};
+use kcore::base::addr::{Frame, PhysAddr, Tsc};
+use kcore::base::cpu::{Cpu, CpuId};
+use kcore::base::regs::{Reg, SavedRegs};
+use kcore::hardware::{PhysMemory, Words};
+use kcore::profile::{
+    CpuState, Driver, Interrupted, KernelMap, KernelWords, Machine, SampleSource, Span, ThreadView,
+    Threads, Tick,
+};
+use object::{Object as _, ObjectSymbol as _};
+use sample_ring::{AtomicU64, Geometry, Reader, Sample, Writer};
+
+use super::super::probe::{Ram, Registers};
+
+/// The one CPU.
+const CPU: CpuId = CpuId(0);
+
+/// Where the kernel's code is, by its symbols.
+#[derive(Debug)]
+pub struct Layout {
+    /// As the kernel has it.
+    pub map: KernelMap,
+    /// The idle loop.
+    pub idle: Range<u64>,
+    /// The way to a program.
+    pub exit: u64,
+}
+
+impl Layout {
+    /// Of the kernel's file.
+    ///
+    /// # Errors
+    /// If a symbol is missing.
+    pub fn new(elf: &[u8]) -> Result<Self> {
+        let file = object::File::parse(elf)?;
+        let at = |name: &str| {
+            let mut symbols = file.symbols();
+            let found = symbols.find(|symbol| symbol.name() == Ok(name));
+            let found = found.with_context(|| format!("the kernel has no `{name}`"));
+            found.map(|symbol| symbol.address())
+        };
+        let span = |start, end| -> Result<Span> {
+            Ok(Span {
+                start: at(start)?,
+                end: at(end)?,
+            })
+        };
+        let map = KernelMap {
+            text: span("__text_start", "__text_end")?,
+            // For the life of the driver, which is that of the test.
+            stubs: Vec::leak(vec![span("stubs_start", "stubs_end")?]),
+            syscall: span("syscall_entry", "syscall_saved")?,
+            syscall_switched: at("syscall_switched")?,
+            interrupts: span("vector_stubs", "interrupt_saved")?,
+        };
+        Ok(Self {
+            map,
+            idle: at("idle")?..at("idle_end")?,
+            exit: at("exit_to_user")?,
+        })
+    }
+}
+
+impl Layout {
+    /// Where a vector's stub begins: 16 bytes after the one before.
+    #[must_use]
+    pub const fn vector(&self, vector: u8) -> u64 {
+        self.map.interrupts.start + 16 * vector as u64
+    }
+}
+
+/// A thread that a sample is of: its process, and where its program is while it is in the kernel.
+#[derive(Debug)]
+pub struct Thread {
+    /// Its process.
+    pub pid: u32,
+    /// Root of its page tables.
+    pub root: u64,
+    /// Its registers.
+    pub regs: SavedRegs,
+}
+
+impl Thread {
+    /// The thread whose registers end there.
+    #[must_use]
+    pub fn read(ram: &Ram, root: u64, pid: u32, end: u64) -> Option<Self> {
+        let regs = SavedRegs::new();
+        let start = end - size_of::<SavedRegs>() as u64;
+        for reg in [Reg::Rip, Reg::Rsp, Reg::Rbp] {
+            regs.set(reg, ram.word_at(root, start + reg as u64 * 8)?);
+        }
+        Some(Self { pid, root, regs })
+    }
+}
+
+/// A machine at a moment.
+#[derive(Debug)]
+pub struct Moment<'r> {
+    /// Its RAM.
+    pub ram: &'r Ram,
+    /// Its registers.
+    pub registers: &'r Registers,
+    /// Where the stub of SYSCALL puts the program's RSP.
+    pub scratch: u64,
+    /// The kernel's stack.
+    pub stack: Range<u64>,
+    /// Who runs, or who is worked for.
+    pub thread: Option<Thread>,
+}
+
+/// A frame of RAM.
+#[derive(Clone, Copy)]
+pub struct RamWords<'r> {
+    ram: &'r Ram,
+    frame: Frame,
+}
+
+impl Words for RamWords<'_> {
+    fn word(self, index: usize) -> u64 {
+        let at = self.frame.start().0 + index as u64 % 512 * 8;
+        self.ram.word(at).unwrap_or(0)
+    }
+}
+
+impl PhysMemory for Moment<'_> {
+    type Words<'a>
+        = RamWords<'a>
+    where
+        Self: 'a;
+
+    fn words(&self, frame: Frame) -> Option<RamWords<'_>> {
+        self.ram.word(frame.start().0)?;
+        let ram = self.ram;
+        Some(RamWords { ram, frame })
+    }
+    fn read(&self, at: PhysAddr) -> u64 {
+        self.ram.word(at.0).unwrap_or(0)
+    }
+    fn write(&self, _: PhysAddr, _: u64) {
+        unreachable!("sampling only reads");
+    }
+    fn copy(&self, _: PhysAddr, _: PhysAddr, _: usize) {
+        unreachable!("sampling only reads");
+    }
+    fn zero(&self, _: Frame) {
+        unreachable!("sampling only reads");
+    }
+    fn read_bytes(&self, _: PhysAddr, _: &mut [u8]) {
+        unreachable!("sampling reads words");
+    }
+    fn write_bytes(&self, _: PhysAddr, _: &[u8]) {
+        unreachable!("sampling only reads");
+    }
+}
+
+/// The kernel's stack.
+#[derive(Clone, Copy)]
+pub struct StackWords<'r> {
+    ram: &'r Ram,
+    root: u64,
+    span: Span,
+}
+
+impl KernelWords for StackWords<'_> {
+    fn span(self) -> Span {
+        self.span
+    }
+    fn word(self, at: u64) -> Option<u64> {
+        let there = at.is_multiple_of(8) && self.span.contains(at);
+        there.then(|| self.ram.word_at(self.root, at)).flatten()
+    }
+}
+
+impl Machine for Moment<'_> {
+    type KernelWords<'a>
+        = StackWords<'a>
+    where
+        Self: 'a;
+
+    fn tsc(&self) -> Tsc {
+        Tsc(1)
+    }
+    fn kernel_stack(&self, _: CpuId, rsp: u64) -> Option<StackWords<'_>> {
+        let (start, end) = (self.stack.start, self.stack.end);
+        (start..=end).contains(&rsp).then_some(StackWords {
+            ram: self.ram,
+            root: self.registers.cr3(),
+            span: Span { start, end },
+        })
+    }
+}
+
+impl Threads for Moment<'_> {
+    type Thread = ();
+
+    fn current(&self) -> Option<()> {
+        self.thread.as_ref().map(|_| ())
+    }
+    fn view(&self, (): ()) -> Option<ThreadView<'_>> {
+        let thread = self.thread.as_ref()?;
+        Some(ThreadView {
+            pid: thread.pid,
+            tid: thread.pid,
+            image: 0,
+            root: Frame(u32::try_from(thread.root >> 12).ok()?),
+            regs: &thread.regs,
+        })
+    }
+    // Chains that go on in a client are another test's matter.
+    fn served(&self, (): ()) -> Option<((), u64)> {
+        None
+    }
+    fn sequence(&self, (): ()) -> u64 {
+        0
+    }
+}
+
+/// The kernel's driver, with a ring of its own.
+pub struct Sampler {
+    driver: Driver,
+    reader: Reader<'static>,
+}
+
+impl Sampler {
+    /// For a kernel that is laid out so.
+    ///
+    /// # Errors
+    /// If the driver refuses.
+    pub fn new(map: KernelMap) -> Result<Self> {
+        let geometry = Geometry::KERNEL;
+        let words: Vec<AtomicU64> = (0..geometry.words()).map(|_| AtomicU64::new(0)).collect();
+        // The driver keeps what it is given for ever; there is one for each test.
+        let words: &'static [AtomicU64] = Vec::leak(words);
+        let ring = Writer::format(words, geometry).context("the ring is too small")?;
+        let cpus = Vec::leak(vec![CpuState::new(ring)]);
+        let tick: &'static dyn SampleSource = Box::leak(Box::new(Tick { frequency: 100 }));
+        let driver = Driver::new(cpus, Vec::leak(vec![tick]), map);
+        let driver = driver.map_err(|error| anyhow::anyhow!("{error:?}"))?;
+        let spec = EventSpec {
+            event: EVENT_CYCLES,
+            domains: DOMAINS_ALL,
+            ..EventSpec::default()
+        };
+        let started = driver.start(&Cpu::new(CPU), 0, SourceRequest::Tick, &[spec]);
+        started.map_err(|error| anyhow::anyhow!("{error:?}"))?;
+        let reader = Reader::open(words.into(), geometry)?;
+        Ok(Self { driver, reader })
+    }
+
+    /// The sample of this moment.
+    ///
+    /// # Errors
+    /// If there is none, or several.
+    pub fn sample(&mut self, moment: &Moment<'_>, idle: &Range<u64>) -> Result<Sample> {
+        let registers = moment.registers;
+        let at = Interrupted {
+            rip: registers.rip(),
+            rsp: registers.rsp(),
+            rbp: registers.rbp(),
+            rflags: registers.rflags(),
+            rcx: registers.rcx(),
+            scratch: moment.scratch,
+            user: registers.is_user(),
+            idle: idle.contains(&registers.rip()),
+        };
+        loop {
+            // The first tick arms, and takes none.
+            let _ = self.driver.on_tick(CPU, &at, 0, moment, moment);
+            let samples: Result<Vec<Sample>, _> = self.reader.drain()?.collect();
+            let samples = samples?;
+            ensure!(samples.len() <= 1, "one tick took several samples");
+            if let Some(&sample) = samples.first() {
+                return Ok(sample);
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! How many chains were exact, by function and by instruction.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use anyhow::ensure;
+use profd::atlas::{Atlas, Place, Space};
+use profd::catalog::Catalog;
+use profd::symbols::SymbolId;
+
+use crate::test::Verdict as Passed;
+
+use super::verdict::Verdict;
+
+/// Functions with wrong chains that are told.
+const TOLD: usize = 12;
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct Tally {
+    exact: usize,
+    marked: usize,
+    /// Exact or with a gap, in what was begun where a gap is likely.
+    on_purpose: usize,
+    /// What is wrong with chains, by function.
+    wrong: BTreeMap<String, Vec<String>>,
+    instructions: BTreeSet<Place>,
+    /// Chains with a gap, by function.
+    functions: BTreeMap<(Space, SymbolId), usize>,
+}
+
+impl Tally {
+    /// Counts a chain with this leaf; `tell` says what is wrong with it. It may have a gap `on_purpose`.
+    pub fn add(
+        &mut self,
+        atlas: Atlas<'_, '_>,
+        leaf: Place,
+        verdict: Verdict,
+        on_purpose: bool,
+        tell: impl FnOnce() -> String,
+    ) {
+        self.instructions.insert(leaf);
+        let function = atlas.function(leaf);
+        if let Some((symbol, _)) = function {
+            let marked = self.functions.entry((leaf.space, symbol)).or_default();
+            *marked += usize::from(verdict == Verdict::Marked && !on_purpose);
+        }
+        match verdict {
+            Verdict::Exact | Verdict::Marked if on_purpose => self.on_purpose += 1,
+            Verdict::Exact => self.exact += 1,
+            Verdict::Marked => self.marked += 1,
+            Verdict::Wrong => {
+                let offset = function.map_or(0, |(_, offset)| offset);
+                let name = name(
+                    atlas.catalog,
+                    leaf.space,
+                    function.map(|(symbol, _)| symbol),
+                );
+                let wrong = self.wrong.entry(name).or_default();
+                wrong.push(format!("+{offset:#x}: {}", tell()));
+            }
+        }
+    }
+
+    /// Instructions at which there was a chain.
+    #[must_use]
+    pub fn instructions(&self) -> usize {
+        self.instructions.len()
+    }
+
+    fn wrong(&self) -> usize {
+        self.wrong.values().map(Vec::len).sum()
+    }
+
+    /// What was found, for people.
+    #[must_use]
+    pub fn table(&self, catalog: &Catalog<'_>) -> String {
+        let mut text = format!(
+            "{} functions, {} instructions: {} chains exact, {} with a gap, {} wrong; {} more after interrupts between frames\n",
+            self.functions.len(),
+            self.instructions.len(),
+            self.exact,
+            self.marked,
+            self.wrong(),
+            self.on_purpose
+        );
+        for (&(space, symbol), marked) in self.functions.iter().filter(|(_, marked)| **marked > 0) {
+            // Writing to a string does not fail.
+            let _ = writeln!(
+                text,
+                "  {marked} with a gap in {}",
+                name(catalog, space, Some(symbol))
+            );
+        }
+        text
+    }
+
+    /// Fails if there were fewer functions, a wrong chain, or a gap in more than one of so many.
+    ///
+    /// # Errors
+    /// Which.
+    pub fn check(&self, functions: usize, one_in: usize) -> Passed {
+        let told = self.wrong.iter().map(|(name, all)| {
+            let first = all.first().map_or("", String::as_str);
+            format!("{} in {name}{first}", all.len())
+        });
+        let told: Vec<String> = told.take(TOLD).collect();
+        ensure!(told.is_empty(), "{} wrong chains: {told:#?}", self.wrong());
+        let seen = self.functions.len();
+        ensure!(seen >= functions, "{seen} functions, not {functions}");
+        let all = self.exact + self.marked;
+        ensure!(
+            self.marked * one_in < all,
+            "{} of {all} chains have a gap",
+            self.marked
+        );
+        Ok(())
+    }
+}
+
+fn name(catalog: &Catalog<'_>, space: Space, symbol: Option<SymbolId>) -> String {
+    match (space, symbol) {
+        (Space::Image(image), Some(symbol)) => {
+            format!(
+                "{}`{}",
+                catalog.name(image),
+                catalog.symbol_name(image, symbol)
+            )
+        }
+        _ => format!("{space:?}"),
+    }
+}
