@@ -44,13 +44,13 @@ const MARKED: usize = 100;
 const ENTRIES: usize = 150;
 /// Most steps from an entry on, and most of them in a row without an instruction that is new.
 const STEPS: usize = 2000;
-const STALE: usize = 100;
+const STALE: usize = 200;
 /// Steps in the kernel without one after which the rest of the way to a program is not stepped through.
 const KNOWN_WAY: usize = 40;
 /// Most interrupts that are sent to a program where a caller is hard to find.
 const INTERRUPTS: usize = 12;
 /// Lines that are typed.
-const LINES: [&str; 10] = [
+const LINES: [&str; 14] = [
     "run shares 60 30 10 -t 1",
     "ps",
     "run chain 4 -t 1",
@@ -60,6 +60,10 @@ const LINES: [&str; 10] = [
     "top",
     "threads",
     "dmesg",
+    "irq",
+    "stacks",
+    "objects 1",
+    "run syscalls -t 1",
     "run crash null",
 ];
 /// Frames beyond what any chain has.
@@ -90,6 +94,7 @@ fn exact(context: &Context<'_>) -> Passed {
         flows: BTreeMap::new(),
         tally: Tally::default(),
         block: None,
+        seen: BTreeSet::new(),
         interrupted: BTreeSet::new(),
     };
     for line in LINES {
@@ -142,18 +147,19 @@ struct Walk<'c, 'a> {
     flows: BTreeMap<(u64, u64), Flow>,
     tally: Tally,
     block: Option<Block>,
+    /// System calls that steps began at, by the root and where they return to.
+    seen: BTreeSet<(u64, u64)>,
     /// Where a program was interrupted, by the root and the address.
     interrupted: BTreeSet<(u64, u64)>,
 }
 
 impl Walk<'_, '_> {
-    /// Types a line, and steps through what becomes of it, from each system call that was not made there before.
+    /// Types a line, and steps through what becomes of it, from each system call that is made at a place for the first time.
     fn line(&mut self, probe: &mut Probe, line: &str) -> Passed {
         let mut remote = probe.stop()?;
         probe.session.guest.send(format!("{line}\n").as_bytes())?;
         let entry = self.layout.map.syscall.start;
         let timer = self.layout.vector(vector::TIMER);
-        let mut seen = BTreeSet::new();
         for _ in 0..ENTRIES {
             let at = remote.run_to(&[entry, timer])?;
             if at.rip() == entry && self.block.is_none() {
@@ -165,7 +171,7 @@ impl Walk<'_, '_> {
             } else {
                 (0, 0)
             };
-            if seen.insert(place) {
+            if self.seen.insert(place) {
                 self.steps(probe, &mut remote)?;
             } else {
                 remote.step()?;
