@@ -102,7 +102,8 @@ fn exact(context: &Context<'_>) -> Passed {
     }
     probe.session.power_off()?;
     let tally = walk.tally;
-    eprint!("{}", tally.table(&catalog));
+    let whole = tally.whole(&catalog, &bootfs)?;
+    eprint!("{}", tally.table(&catalog, whole));
     tally.check(FUNCTIONS, MARKED)
 }
 

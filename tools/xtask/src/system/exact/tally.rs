@@ -1,17 +1,23 @@
 //! How many chains were exact, by function and by instruction.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use anyhow::ensure;
+use anyhow::{Context as _, Result, ensure};
+use iced_x86::{Decoder, DecoderOptions, Instruction};
+use ipc::bootfs::{Bootfs, PROGRAMS};
 use profd::atlas::{Atlas, Place, Space};
 use profd::catalog::Catalog;
 use profd::symbols::SymbolId;
 
+use crate::build::elf;
 use crate::test::Verdict as Passed;
 
 use super::verdict::Verdict;
 
+/// Bits of code that is decoded.
+const BITS: u32 = 64;
 /// Functions with wrong chains that are told.
 const TOLD: usize = 12;
 
@@ -72,11 +78,47 @@ impl Tally {
         self.wrong.values().map(Vec::len).sum()
     }
 
+    /// How many functions were gone through whole, with every instruction that they have.
+    ///
+    /// # Errors
+    /// If an image is not there.
+    pub fn whole(&self, catalog: &Catalog<'_>, archive: &Bootfs<'_>) -> Result<usize> {
+        let mut whole = 0;
+        let mut files = BTreeMap::new();
+        for &(space, symbol) in self.functions.keys() {
+            let Space::Image(image) = space else {
+                continue;
+            };
+            let name = catalog.name(image);
+            let file = archive.find(&format!("{PROGRAMS}{name}"));
+            let data = file
+                .or_else(|| archive.find(name))
+                .context("no image")?
+                .data;
+            let functions = match files.entry(image) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(free) => free.insert(elf::functions(data)?),
+            };
+            let start = catalog.image(image)?.symbols.start(symbol);
+            let Some(function) = functions.iter().find(|it| it.address == start) else {
+                continue;
+            };
+            let code = elf::code(data, function)?;
+            let mut decoder = Decoder::with_ip(BITS, code, start, DecoderOptions::NONE);
+            let was_hit = |at: Instruction| {
+                let address = at.ip();
+                self.instructions.contains(&Place { space, address })
+            };
+            whole += usize::from(decoder.iter().all(was_hit));
+        }
+        Ok(whole)
+    }
+
     /// What was found, for people.
     #[must_use]
-    pub fn table(&self, catalog: &Catalog<'_>) -> String {
+    pub fn table(&self, catalog: &Catalog<'_>, whole: usize) -> String {
         let mut text = format!(
-            "{} functions, {} instructions: {} chains exact, {} with a gap, {} wrong; {} more after interrupts between frames\n",
+            "{} functions, {whole} of them whole, {} instructions: {} chains exact, {} with a gap, {} wrong; {} more after interrupts between frames\n",
             self.functions.len(),
             self.instructions.len(),
             self.exact,
