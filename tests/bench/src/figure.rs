@@ -25,6 +25,10 @@ pub enum Figure {
     Tick,
     /// A timer tick that takes a sample of eight frames.
     TickSample,
+    /// A sample of eight frames by NMI.
+    NmiSample,
+    /// What each further address space adds to that.
+    NmiClient,
     /// A report for which every image must be read first.
     ReportCold,
     /// The same with every image read.
@@ -37,7 +41,7 @@ pub enum Figure {
 
 impl Figure {
     /// Every figure, in the order of the table.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 17] = [
         Self::Null,
         Self::Call,
         Self::CallWords,
@@ -49,6 +53,8 @@ impl Figure {
         Self::Yield,
         Self::Tick,
         Self::TickSample,
+        Self::NmiSample,
+        Self::NmiClient,
         Self::ReportCold,
         Self::ReportWarm,
         Self::Process,
@@ -70,6 +76,8 @@ impl Figure {
             Self::Yield => "yield",
             Self::Tick => "tick",
             Self::TickSample => "tick-sample",
+            Self::NmiSample => "nmi-sample",
+            Self::NmiClient => "nmi-client",
             Self::ReportCold => "report-cold",
             Self::ReportWarm => "report-warm",
             Self::Process => "process",
@@ -92,6 +100,8 @@ impl Figure {
             Self::Yield => "yield, there and back",
             Self::Tick => "tick, no profile",
             Self::TickSample => "tick, sample of 8 frames",
+            Self::NmiSample => "NMI, sample of 8 frames",
+            Self::NmiClient => "NMI, each client",
             Self::ReportCold => "report, symbols cold",
             Self::ReportWarm => "report, symbols warm",
             Self::Process => "process, start to end",

@@ -53,7 +53,7 @@ pub enum Effect {
     RingRead,
     /// The CPU stopped sampling.
     Disarmed,
-    /// Each tick took a sample, all of as many frames.
+    /// Each tick or NMI took a sample, all of as many frames.
     SamplesAlike,
     /// The second report is the first.
     ReportsAlike,
@@ -72,7 +72,7 @@ impl fmt::Display for Effect {
             Self::RingsOpen => "the sample rings are the kernel's",
             Self::RingRead => "the sample ring is read",
             Self::Disarmed => "the CPU stops sampling",
-            Self::SamplesAlike => "each tick takes a sample of as many frames",
+            Self::SamplesAlike => "each tick or NMI takes a sample of as many frames",
             Self::ReportsAlike => "both reports are the same",
             Self::ExitedWell => "the program exits with 0",
         })

@@ -23,6 +23,8 @@ const ECHO: u16 = 1;
 const CHECK: u16 = 2;
 /// Ends the server.
 const END: u16 = 3;
+/// Answered once a call by the handle that came with it is.
+pub const RELAY: u16 = 4;
 /// The payload.
 const PAYLOAD: usize = 256;
 /// A deadline that no call comes near, in nanoseconds from now.
@@ -73,8 +75,12 @@ pub fn measure(counter: Counter) -> Result<(), Failure> {
         result.map_err(kernel(Syscall::signal)).map(|()| count)
     })?
     .print(Figure::Signal);
+    Ok(())
+}
 
-    let end = call(peer.endpoint, Tag::new(END, 0, 0), NO_WORDS, NEVER);
+/// Ends the server.
+pub fn end() -> Result<(), Failure> {
+    let end = call(given("bench-peer")?, Tag::new(END, 0, 0), NO_WORDS, NEVER);
     end.map_err(kernel(Syscall::call)).map(drop)
 }
 
@@ -121,6 +127,11 @@ fn answer() -> Result<(), Failure> {
         let Received { tag, words, .. } = received.map_err(kernel(Syscall::receive))?;
         let words = match tag.op() {
             ECHO => words,
+            RELAY => {
+                call(buffer::handle(), Tag::new(RELAY, 0, 0), words, NEVER)
+                    .map_err(kernel(Syscall::call))?
+                    .words
+            }
             CHECK => check(tag).map_err(kernel(Syscall::handle_info))?,
             _ => break,
         };

@@ -7,6 +7,8 @@ mod buffer;
 mod counter;
 mod failure;
 mod messages;
+mod nmis;
+mod profiled;
 mod programs;
 mod reports;
 mod rounds;
@@ -43,6 +45,8 @@ fn run() -> Result<(), Failure> {
     messages::measure(counter)?;
     threads::measure(counter)?;
     ticks::measure()?;
+    nmis::measure()?;
+    messages::end()?;
     let text = reports::measure(counter)?;
     programs::measure(counter)?;
     longest_entry()?;

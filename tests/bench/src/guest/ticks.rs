@@ -6,15 +6,15 @@
 use alloc::vec::Vec;
 use core::hint::black_box;
 
-use ipc::abi::profile::{DOMAINS_ALL, EVENT_CYCLES, EventSpec, Phase, SourceRequest, flags};
-use ipc::abi::startup::names;
-use ipc::abi::{Handle, Syscall};
-use sample_ring::{Geometry, Reader, Sample};
+use ipc::abi::Syscall;
+use ipc::abi::profile::{SourceRequest, flags};
+use sample_ring::Sample;
 use sysroot::syscall::rdtsc;
-use sysroot::{Mapping, record, syscall, thread, time};
+use sysroot::thread;
 
 use super::counter::{TURN, turn};
-use super::failure::{Effect, Failure, ensure, given, kernel};
+use super::failure::{Effect, Failure, kernel};
+use super::profiled::Profiler;
 use super::rounds::Rounds;
 use super::threads::joined;
 use crate::figure::Figure;
@@ -26,20 +26,16 @@ const PERIOD: u64 = 10_000_000;
 /// Instructions before a tick from which on the counter is read.
 const MARGIN: u64 = 200_000;
 /// Instructions that the loop never takes, and an interrupt always does.
-const INTERRUPT: u64 = 100;
+pub const INTERRUPT: u64 = 100;
 /// Frames of the sample that is measured.
-const FRAMES: usize = 8;
-/// How long the driver may take to disarm, in nanoseconds: far more than a tick.
-const DISARMED: u64 = 100 * time::MILLISECOND;
+pub const FRAMES: usize = 8;
 
 /// Measures both.
 pub fn measure() -> Result<(), Failure> {
     Rounds::new(gaps(TICKS)).print(Figure::Tick);
 
-    let profiler = given(names::PROFILER)?;
-    let (memory, _) = syscall::profiler_rings(profiler).map_err(kernel(Syscall::profiler_rings))?;
-    let rings = Mapping::whole(memory).map_err(kernel(Syscall::map))?;
-    let sampled = |depth| sample(profiler, &rings, depth);
+    let profiler = Profiler::open()?;
+    let sampled = |depth| sample(&profiler, depth);
     // How many frames the callers of `descend` have is the compiler's choice.
     let (_, shallow) = sampled(0)?;
     let depth = FRAMES
@@ -77,31 +73,15 @@ fn gaps(count: usize) -> Vec<u64> {
 /// Ticks that take samples of a thread at the bottom of `depth` more calls than it needs, and how many frames each has.
 ///
 /// The thread is new, so that its frames are at the end of its stack: all in one page, however deep this function is.
-fn sample(profiler: Handle, rings: &Mapping, depth: usize) -> Result<(Rounds, usize), Failure> {
-    let mut reader = Reader::open(rings.words(), Geometry::KERNEL)
-        .map_err(|_| Failure::NotDone(Effect::RingsOpen))?;
-    let cycles = EventSpec {
-        event: EVENT_CYCLES,
-        raw: 0,
-        frequency: 0,
-        domains: DOMAINS_ALL,
-    };
-    record::profiler_start(profiler, SourceRequest::Tick, &[cycles])
-        .map_err(kernel(Syscall::profiler_start))?;
-    let thread = thread::spawn(move || descend(depth)).map_err(kernel(Syscall::thread_create))?;
-    let mut gaps = joined(thread)?;
-    syscall::profiler_stop(profiler).map_err(kernel(Syscall::profiler_stop))?;
-    let deadline = time::after(DISARMED);
-    let status = || record::profiler_status(profiler).map_err(kernel(Syscall::profiler_status));
-    while status()?.phase != Phase::Idle as u64 {
-        ensure(time::now() < deadline, Effect::Disarmed)?;
-    }
+fn sample(profiler: &Profiler, depth: usize) -> Result<(Rounds, usize), Failure> {
+    let (mut gaps, samples) = profiler.during(SourceRequest::Tick, || {
+        let thread =
+            thread::spawn(move || descend(depth)).map_err(kernel(Syscall::thread_create))?;
+        joined(thread)
+    })?;
     // The first tick armed the CPU.
     gaps.remove(0);
-    let records = reader
-        .drain()
-        .map_err(|_| Failure::NotDone(Effect::RingRead))?;
-    let frames: Vec<usize> = records.flatten().map(|sample| whole(&sample)).collect();
+    let frames: Vec<usize> = samples.iter().map(whole).collect();
     let all = frames.get(..gaps.len()).unwrap_or_default();
     match all.first() {
         Some(&first) if all.iter().all(|&frames| frames == first) => {
@@ -113,7 +93,7 @@ fn sample(profiler: Handle, rings: &Mapping, depth: usize) -> Result<(Rounds, us
 }
 
 /// Frames of a sample whose walk went to the end; none of another.
-fn whole(sample: &Sample) -> usize {
+pub fn whole(sample: &Sample) -> usize {
     if sample.header().flags & (flags::TRUNCATED | flags::CUT) != 0 {
         return 0;
     }
