@@ -57,18 +57,25 @@ impl<'a> Writer<'a> {
     #[must_use]
     #[inline]
     pub fn begin(&self) -> Slot<'_> {
-        let written = self.head();
-        // There is a power of two of them.
-        let words = &self.slots[written as usize & (self.slots.len() - 1)];
-        words[0].store(0, Ordering::Relaxed);
+        let slot = self.resume(Slot::FIRST);
+        slot.words[0].store(0, Ordering::Relaxed);
         // No payload store may be seen before the sequence is seen to be gone.
         fence(Ordering::Release);
+        slot
+    }
+
+    /// The record that was opened and has so many words by now, for who did not get it handed over.
+    #[must_use]
+    #[inline]
+    pub fn resume(&self, used: usize) -> Slot<'_> {
+        let written = self.head();
         Slot {
-            words,
+            // There is a power of two of them.
+            words: &self.slots[written as usize & (self.slots.len() - 1)],
             head: self.head,
             written: &self.written,
             sequence: written + 1,
-            used: Slot::FIRST,
+            used: used.clamp(Slot::FIRST, SLOT_WORDS),
         }
     }
 }

@@ -4,6 +4,7 @@
 use crate::base::addr::{Frame, Nanos, PhysAddr, Tsc};
 use crate::base::cpu::CpuId;
 use crate::boot::memory::Range;
+use crate::mem::entry::Entry;
 use core::sync::atomic::{AtomicU64, Ordering};
 use ipc::abi::PowerAction;
 use ipc::abi::exit::{CrashReport, ExitReason};
@@ -31,11 +32,11 @@ pub trait PhysMemory: Sync {
 
     /// The words of a frame of RAM that the direct map covers; `None` of any other. Constant time: the sampling path asks.
     fn words(&self, frame: Frame) -> Option<Self::Words<'_>>;
-    /// The same of the frame at an address that has this tag in its low 12 bits, if the frame lies where most RAM is. `None` says
-    /// nothing. So one comparison tells that an entry of a table leads where it should: the sampling path asks this first.
+    /// The same of the frame at an address with [`Entry::TO_USER`] in its low 12 bits, if it lies where most RAM is. `None` says nothing.
+    /// So one comparison tells that an entry of a table leads where it should: the sampling path asks this first.
     #[inline]
-    fn main_words(&self, tagged: u64, tag: u64) -> Option<Self::Words<'_>> {
-        let number = tagged.wrapping_sub(tag).rotate_right(12);
+    fn user_words(&self, tagged: u64) -> Option<Self::Words<'_>> {
+        let number = tagged.wrapping_sub(Entry::TO_USER).rotate_right(12);
         self.words(Frame(u32::try_from(number).ok()?))
     }
     /// Reads a word; `at` is 8-byte aligned. The load is atomic.

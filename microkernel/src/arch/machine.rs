@@ -190,8 +190,8 @@ impl PhysMemory for Machine {
         self.mapped.contains(frame).then(|| unsafe { &*words })
     }
     #[inline]
-    fn main_words(&self, tagged: u64, tag: u64) -> Option<&'static [AtomicU64; 512]> {
-        let at = self.mapped.in_largest(tagged, tag)?;
+    fn user_words(&self, tagged: u64) -> Option<&'static [AtomicU64; 512]> {
+        let at = self.mapped.tagged_in_largest(tagged)?;
         // SAFETY: as for `words`.
         Some(unsafe { &*direct::pointer(at.0) })
     }

@@ -6,7 +6,7 @@ use super::percpu::PerCpu;
 use core::ops::RangeInclusive;
 use core::sync::atomic::{AtomicU64, Ordering};
 use ipc::abi::profile::Source;
-use kcore::apic::hpet::{HpetBus, OneShot};
+use kcore::apic::hpet::{COUNTS_MAX, HpetBus, OneShot};
 use kcore::apic::pace::{PERIOD, Pace};
 use kcore::base::cpu::CpuId;
 use kcore::hardware::Hardware;
@@ -89,7 +89,8 @@ impl SampleSource for Alone {
         Trigger::Own
     }
     fn arm(&self, _: CpuId, frequency: u64) {
-        let period = self.hpet.counts(SECOND / frequency);
+        // An interval has up to one and a half of it.
+        let period = self.hpet.counts(SECOND / frequency).min(COUNTS_MAX * 2 / 3);
         self.period.store(period, Ordering::Relaxed);
         self.hpet.start(self.pace.interval(period));
     }
@@ -98,7 +99,7 @@ impl SampleSource for Alone {
     }
     fn next(&self, _: CpuId) -> u64 {
         let period = self.period();
-        let late = u64::from(self.hpet.next(self.pace.interval(period)));
+        let late = u64::from(self.hpet.next(self.pace.interval(period) as u32));
         // One that waited for a division each time would take longer.
         if late < period { 0 } else { late / period }
     }

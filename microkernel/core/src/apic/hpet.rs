@@ -34,6 +34,9 @@ const BY_MESSAGE: u32 = 1 << 14;
 /// Most timers that an HPET has.
 pub const TIMERS_MAX: u64 = 32;
 
+/// Most counts until an interrupt: half of what the counter's 32 bits hold, so that what has passed is told from what is to come.
+pub const COUNTS_MAX: u64 = 1 << 31;
+
 /// Bytes of the registers of an HPET with all its timers.
 pub const BYTES: u64 = TIMERS + TIMERS_MAX * TIMER_BYTES;
 
@@ -43,6 +46,8 @@ pub struct OneShot<B> {
     bus: B,
     hz: u64,
     timer: u64,
+    /// Offset of its comparator.
+    comparator: u64,
     line: u32,
     /// What the comparator was set to last.
     asked: AtomicU32,
@@ -62,6 +67,7 @@ impl<B: HpetBus> OneShot<B> {
             bus,
             hz,
             timer,
+            comparator: TIMERS + timer * TIMER_BYTES + COMPARATOR,
             line,
             asked: AtomicU32::new(0),
         })
@@ -91,22 +97,22 @@ impl<B: HpetBus> OneShot<B> {
         (u128::from(nanos) * u128::from(self.hz)).div_ceil(1_000_000_000) as u64
     }
 
-    /// Interrupts once, after so many counts: at least one, at most half of what the counter's 32 bits hold. In place of what was asked
+    /// Interrupts once, after so many counts: at least one, at most [`COUNTS_MAX`]. In place of what was asked
     /// before.
     pub fn start(&self, counts: u64) {
-        self.next(counts);
+        self.next(counts.min(COUNTS_MAX) as u32);
         let configuration = self.bus.read(self.register(0));
         self.bus.write(self.register(0), configuration | ENABLED);
     }
 
-    /// The same once it was started and has interrupted. Says how many counts ago it was to.
+    /// The same once it was started and has interrupted, after [`COUNTS_MAX`] at most. Says how many counts ago it was to.
     #[inline]
-    pub fn next(&self, counts: u64) -> u32 {
+    pub fn next(&self, counts: u32) -> u32 {
         let now = self.bus.read(COUNTER);
         let late = now.wrapping_sub(self.asked.load(Relaxed));
-        let at = now.wrapping_add(counts.clamp(1, 1 << 31) as u32);
+        let at = now.wrapping_add(counts.max(1));
         self.asked.store(at, Relaxed);
-        self.bus.write(self.register(COMPARATOR), at);
+        self.bus.write(self.comparator, at);
         late
     }
 

@@ -1,5 +1,6 @@
 //! Which frames are RAM, a bit each: asked in constant time, wherever physical memory is reached.
 
+use super::entry::Entry;
 use crate::base::addr::{Frame, PhysAddr};
 use crate::boot::memory::RangeSet;
 
@@ -10,7 +11,7 @@ const BITS: usize = u64::BITS as usize;
 #[derive(Clone, Copy, Debug)]
 pub struct FrameSet {
     words: &'static [u64],
-    /// The largest range in it: nearly every frame that is asked about lies here.
+    /// Address of the largest range in it, and [`Entry::TO_USER`]: nearly every frame that is asked about lies here.
     start: u64,
     count: u64,
 }
@@ -46,7 +47,7 @@ impl FrameSet {
         let (first, end) = largest.map_or((0, 0), |range| (range.start / 4096, range.end / 4096));
         Self {
             words,
-            start: first * 4096,
+            start: first * 4096 + Entry::TO_USER,
             count: end.min(held).saturating_sub(first),
         }
     }
@@ -55,17 +56,19 @@ impl FrameSet {
     #[inline]
     #[must_use]
     pub fn contains(&self, frame: Frame) -> bool {
-        self.in_largest(frame.start().0, 0).is_some() || self.has_bit(frame)
+        self.tagged_in_largest(frame.start().0 | Entry::TO_USER)
+            .is_some()
+            || self.has_bit(frame)
     }
 
-    /// The address of the frame that `tagged` has above its low 12 bits, if these are `tag`, and the frame is one of the largest range.
+    /// The address above the low 12 bits of `tagged`, if these are [`Entry::TO_USER`], and the frame there is one of the largest range.
     #[inline]
     #[must_use]
-    pub const fn in_largest(&self, tagged: u64, tag: u64) -> Option<PhysAddr> {
+    pub const fn tagged_in_largest(&self, tagged: u64) -> Option<PhysAddr> {
         // One comparison for both: where the low bits differ, their difference is rotated to the top.
-        let index = tagged.wrapping_sub(self.start + tag).rotate_right(12);
+        let index = tagged.wrapping_sub(self.start).rotate_right(12);
         if index < self.count {
-            Some(PhysAddr(tagged - tag))
+            Some(PhysAddr(tagged - Entry::TO_USER))
         } else {
             None
         }
@@ -125,17 +128,17 @@ mod tests {
             let ranges: Vec<_> = ranges.iter().map(|&(at, bytes)| (at, at + bytes)).collect();
             let (set, of) = set(&ranges);
             let largest = of.ranges().iter().map(|range| range.inner_pages().bytes()).max();
-            let tagged = (0..800u64).filter(|frame| set.in_largest((frame * 4096) | 5, 5).is_some());
+            let tagged = (0..800u64).filter(|frame| set.tagged_in_largest((frame * 4096) | 5).is_some());
             prop_assert_eq!(tagged.count() as u64 * 4096, largest.unwrap_or(0));
             for frame in 0..800 {
                 let whole = of.contains(Range::sized(u64::from(frame) * 4096, 4096));
                 prop_assert_eq!(set.contains(Frame(frame)), whole, "{}", frame);
                 prop_assert_eq!(set.has_bit(Frame(frame)), whole, "{}", frame);
                 let at = u64::from(frame) * 4096;
-                let here = set.in_largest(at | 5, 5);
+                let here = set.tagged_in_largest(at | 5);
                 prop_assert!(here.is_none() || whole && here == Some(PhysAddr(at)));
                 let others = [at, at | 4, at | 7, at | 0x805, at | 5 | 1 << 44, at | 5 | 1 << 63];
-                prop_assert!(others.iter().all(|&tagged| set.in_largest(tagged, 5).is_none()));
+                prop_assert!(others.iter().all(|&tagged| set.tagged_in_largest(tagged).is_none()));
             }
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! Part of the sampling path; its rules are in [`super`].
 
-use super::interrupted::Interrupted;
+use super::interrupted::{Context, Interrupted};
 use super::layout::KernelMap;
 use super::machine::{KernelWords, Machine};
 use super::stack::{KernelStack, UserStack};
@@ -101,6 +101,16 @@ impl Program {
             rsp: at.rsp,
             rbp: at.rbp,
         }
+    }
+    /// The same, if it was in its half of the address space.
+    #[inline(always)]
+    pub(super) fn in_user_mode(at: impl Context) -> Option<Self> {
+        let program = Self {
+            rip: at.rip(),
+            rsp: at.rsp(),
+            rbp: at.rbp(),
+        };
+        (at.is_user() && program.rip < USER_END).then_some(program)
     }
     /// From where the stubs saved them.
     #[inline]

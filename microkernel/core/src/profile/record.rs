@@ -13,7 +13,6 @@ use super::walk::Stack;
 use crate::base::addr::Tsc;
 use crate::base::cpu::CpuId;
 use crate::hardware::Words;
-use ipc::abi::layout::USER_END;
 use ipc::abi::profile::{
     FIXED_WORDS, Header, KIND_SAMPLE, LAYOUT_VERSION, SLOT_WORDS, STACK_WORDS, flags,
 };
@@ -46,82 +45,112 @@ pub(super) fn write<M: Machine, T: Threads, C: Context>(
     at: C,
     threads: &T,
 ) -> Findings {
-    match usual(place.machine, at, threads) {
-        Some(usual) => usual.write(ring.begin(), place, now, at),
-        None => write_any(ring, place, now, at, threads),
+    let current = threads.current();
+    let near = Program::in_user_mode(at).and_then(|program| {
+        let thread = threads.view(current?)?;
+        Near::of(place.machine, thread, program)
+    });
+    let Some(near) = near else {
+        return write_any(ring, place, now, at, threads);
+    };
+    let mut slot = ring.begin();
+    let mut findings = Findings::default();
+    if !slot.extend(fixed_words(now, near.program, Some(&near.thread))) {
+        findings.truncated();
     }
+    let stack = near.write(&mut slot, &mut findings, place.machine);
+    let context = if at.interrupts_off() {
+        flags::INTERRUPTS_OFF
+    } else {
+        0
+    };
+    if let Some(server) = current
+        && threads.served(server).is_some()
+    {
+        let own = Own {
+            used: slot.used(),
+            findings,
+            context,
+            stack,
+        };
+        return write_clients(ring, own, place, threads, server);
+    }
+    publish(slot, place.cpu, findings.flags | context, stack);
+    findings
 }
 
-/// What nearly always is interrupted: a thread in its program, that serves nobody, and all words that are kept of the top of its stack are
-/// in one page.
-struct Usual<'a, W> {
+/// What a record has of the interrupted thread itself.
+struct Own {
+    used: usize,
+    findings: Findings,
+    context: u16,
+    stack: u8,
+}
+
+/// The rest of the record of a thread that serves. The slot is not handed over: it would have to be in memory for all others, too.
+#[inline(never)]
+fn write_clients<M: Machine, T: Threads>(
+    ring: &Writer<'_>,
+    own: Own,
+    place: &Place<'_, M>,
+    threads: &T,
+    server: T::Thread,
+) -> Findings {
+    let mut slot = ring.resume(own.used);
+    let mut findings = own.findings;
+    client_parts(&mut slot, &mut findings, place.machine, threads, server);
+    publish(slot, place.cpu, findings.flags | own.context, own.stack);
+    findings
+}
+
+/// A thread that was interrupted in its program, with all words that are kept of the top of its stack in one page: nearly always it
+/// is so, and most of its frames are there, too.
+struct Near<'a, W> {
     thread: ThreadView<'a>,
     program: Program,
     page: Window<W>,
     top: Run<STACK_WORDS>,
 }
 
-#[inline(always)]
-fn usual<'a, M: Machine, T: Threads>(
-    machine: &'a M,
-    at: impl Context,
-    threads: &'a T,
-) -> Option<Usual<'a, M::Words<'a>>> {
-    let program = Program {
-        rip: at.rip(),
-        rsp: at.rsp(),
-        rbp: at.rbp(),
-    };
-    if !at.is_user() || program.rip >= USER_END {
-        return None;
+impl<'a, W: Words> Near<'a, W> {
+    #[inline(always)]
+    fn of<M: Machine<Words<'a> = W>>(
+        machine: &'a M,
+        thread: ThreadView<'a>,
+        program: Program,
+    ) -> Option<Self> {
+        let page = Window::of(machine, thread.root, program.rsp)?;
+        Some(Self {
+            thread,
+            program,
+            page,
+            top: page.run(program.rsp)?,
+        })
     }
-    let thread = threads.alone()?;
-    let page = Window::of(machine, thread.root, program.rsp)?;
-    Some(Usual {
-        thread,
-        program,
-        page,
-        top: page.run(program.rsp)?,
-    })
-}
 
-impl<'a, W: Words> Usual<'a, W> {
+    /// Puts the top of the stack and the frames into the slot. Says how many words of the stack there are.
     #[inline(always)]
     fn write<M: Machine<Words<'a> = W>>(
-        self,
-        mut slot: Slot<'_>,
-        place: &Place<'a, M>,
-        now: Tsc,
-        at: impl Context,
-    ) -> Findings {
-        let mut findings = Findings::default();
-        if !slot.extend(fixed_words(now, self.program, Some(&self.thread))) {
-            findings.truncated();
-        }
+        &self,
+        slot: &mut Slot<'_>,
+        findings: &mut Findings,
+        machine: &'a M,
+    ) -> u8 {
         let mut stack = 0;
         if let Some(places) = slot.free(STACK_WORDS).first_chunk() {
             self.page.copy(self.top, places);
             slot.fill(STACK_WORDS);
             stack = STACK_WORDS as u8;
         }
-        self.program.part_near(
-            &mut slot,
-            &mut findings,
-            place.machine,
-            self.thread.root,
-            self.page,
-        );
-        let context = if at.interrupts_off() {
-            flags::INTERRUPTS_OFF
-        } else {
-            0
-        };
-        publish(slot, place.cpu, findings.flags | context, stack);
-        findings
+        let root = self.thread.root;
+        self.program
+            .part_near(slot, findings, machine, root, self.page);
+        stack
     }
 }
 
-/// The record of anything.
+/// The record of what is not [`Near`]: of the kernel, of a program that is at the end of a page or has jumped anywhere, of user code and
+/// no thread.
 #[inline(never)]
 fn write_any<M: Machine, T: Threads>(
     ring: &Writer<'_>,

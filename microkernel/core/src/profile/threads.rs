@@ -37,15 +37,6 @@ pub trait Threads {
     fn current(&self) -> Option<Self::Thread>;
     /// What there is to know of a thread; `None` if it is gone.
     fn view(&self, thread: Self::Thread) -> Option<ThreadView<'_>>;
-    /// The current thread of this CPU, if there is one that serves no other: what is sampled most.
-    #[inline]
-    fn alone(&self) -> Option<ThreadView<'_>> {
-        let current = self.current()?;
-        match self.served(current) {
-            None => self.view(current),
-            Some(_) => None,
-        }
-    }
     /// The client whose call the thread serves, and the client's sequence number at a time when the thread served it.
     fn served(&self, thread: Self::Thread) -> Option<(Self::Thread, u64)>;
     /// A thread's sequence number now. Need not order anything: the caller passed an acquire fence.

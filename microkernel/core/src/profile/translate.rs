@@ -3,7 +3,7 @@
 //!
 //! Part of the sampling path; its rules are in [`super`].
 
-use super::walk::{FRAME_BYTES, Walk};
+use super::walk::Walk;
 use crate::base::addr::{Frame, UserAddr};
 use crate::hardware::{PhysMemory, Words};
 use crate::mem::entry::Entry;
@@ -104,42 +104,34 @@ impl<W: Words> Window<W> {
             return (from, false);
         }
         let mut taken = 0;
-        let frame = loop {
-            let frame = self.start + index * 8;
+        let complete = loop {
             let outer = self.words.word(index as usize);
             let address = self.words.word(index as usize + 1);
             // 0 becomes the largest number.
             if address.wrapping_sub(1) >= USER_END - 1 {
-                let walk = Walk {
-                    taken,
-                    frame,
-                    floor: frame,
-                };
-                return (walk, address == 0);
+                break address == 0;
             }
             let Some(place) = places.get(taken) else {
-                let walk = Walk {
-                    taken,
-                    frame,
-                    floor: frame,
-                };
-                return (walk, false);
+                break false;
             };
             place.store(address, Ordering::Relaxed);
-            taken += 1;
             let next = self.index(outer);
             if next > LAST || next < index + 2 {
-                break outer;
+                // As the outermost frame has it. Else this frame is walked again, by who can tell.
+                let complete = next == self.index(0);
+                taken += usize::from(complete);
+                break complete;
             }
+            taken += 1;
             index = next;
         };
-        let floor = self.start + index * 8 + FRAME_BYTES;
+        let frame = self.start + index * 8;
         let walk = Walk {
             taken,
             frame,
-            floor,
+            floor: frame,
         };
-        (walk, false)
+        (walk, complete)
     }
 }
 
@@ -149,13 +141,13 @@ fn words_of_small<M: PhysMemory>(memory: &M, root: Frame, at: u64) -> Option<M::
     if at >= USER_END {
         return None;
     }
-    let mut words = memory.main_words(root.start().0, 0)?;
+    let mut words = memory.user_words(root.start().0 | Entry::TO_USER)?;
     for shift in [39, 30, 21] {
         let entry = Entry(words.word((at >> shift) as usize));
-        words = memory.main_words(entry.to_user_table(), Entry::TO_USER)?;
+        words = memory.user_words(entry.to_user_table())?;
     }
     let entry = Entry(words.word((at >> 12) as usize));
-    memory.main_words(entry.to_user_page(), Entry::TO_USER)
+    memory.user_words(entry.to_user_page())
 }
 
 /// A program's memory, for reading words.

@@ -3,7 +3,7 @@
 use crate::apic::timer::DueSample;
 use crate::hardware::Hardware;
 use crate::kernel::{CpuState, Kernel};
-use crate::object::thread::{Status, Thread, ThreadId};
+use crate::object::thread::{Status, Thread};
 use crate::profile::{Context, Interrupted, Machine, ThreadView, Threads, Wake};
 use crate::sched::load::add;
 use core::sync::atomic::Ordering::Relaxed;
@@ -14,49 +14,16 @@ struct View<'a, H: Hardware + 'static> {
     cpu: &'a CpuState,
 }
 
-impl<H: Hardware> Threads for View<'_, H> {
-    type Thread = ThreadId;
+impl<'a, H: Hardware> Threads for View<'a, H> {
+    type Thread = &'a Thread;
 
-    fn current(&self) -> Option<ThreadId> {
-        self.cpu.current()
+    fn current(&self) -> Option<&'a Thread> {
+        self.kernel.pools.threads.at(self.cpu.current()?.0)
     }
 
-    fn view(&self, id: ThreadId) -> Option<ThreadView<'_>> {
-        self.view_of(self.kernel.pools.threads.at(id.0)?)
-    }
-
-    #[inline]
-    fn alone(&self) -> Option<ThreadView<'_>> {
-        let thread = self.kernel.pools.threads.at(self.cpu.current()?.0)?;
-        match thread.served() {
-            None => self.view_of(thread),
-            Some(_) => None,
-        }
-    }
-
-    fn served(&self, id: ThreadId) -> Option<(ThreadId, u64)> {
-        let (client, sequence) = self.kernel.pools.threads.at(id.0)?.served()?;
-        // A client that is not in that very call any more has another status, and its frames are left out.
-        Some((client, Status::in_call(sequence).raw()))
-    }
-
-    fn sequence(&self, id: ThreadId) -> u64 {
-        self.kernel
-            .pools
-            .threads
-            .at(id.0)
-            .map_or(0, |thread| thread.status().raw())
-    }
-}
-
-impl<H: Hardware> View<'_, H> {
-    #[inline]
-    fn view_of<'t>(&self, thread: &'t Thread) -> Option<ThreadView<'t>> {
-        let process = self
-            .kernel
-            .pools
-            .processes
-            .at(thread.process.load(Relaxed))?;
+    fn view<'t>(&'t self, thread: &'a Thread) -> Option<ThreadView<'t>> {
+        let processes = &self.kernel.pools.processes;
+        let process = processes.at(thread.process.load(Relaxed))?;
         Some(ThreadView {
             pid: process.pid.load(Relaxed),
             tid: thread.tid.load(Relaxed),
@@ -64,6 +31,17 @@ impl<H: Hardware> View<'_, H> {
             root: process.root()?,
             regs: &thread.regs,
         })
+    }
+
+    fn served(&self, thread: &'a Thread) -> Option<(&'a Thread, u64)> {
+        let (client, sequence) = thread.served()?;
+        // A client that is not in that very call any more has another status, and its frames are left out.
+        let sequence = Status::in_call(sequence).raw();
+        Some((self.kernel.pools.threads.at(client.0)?, sequence))
+    }
+
+    fn sequence(&self, thread: &'a Thread) -> u64 {
+        thread.status().raw()
     }
 }
 

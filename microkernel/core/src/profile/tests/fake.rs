@@ -5,6 +5,7 @@ use crate::base::addr::{Frame, PhysAddr, Tsc};
 use crate::base::cpu::CpuId;
 use crate::base::regs::{Reg, SavedRegs};
 use crate::hardware::{PhysMemory, Words};
+use crate::mem::entry::Entry;
 use crate::profile::{KernelWords, Machine, Span, ThreadView, Threads};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -130,8 +131,8 @@ impl PhysMemory for Fake {
         self.ram.contains(&frame.0).then_some(words)
     }
     // Its RAM is in many ranges: a seventh of it is not in the largest.
-    fn main_words(&self, tagged: u64, tag: u64) -> Option<FakeWords<'_>> {
-        let number = tagged.wrapping_sub(tag).rotate_right(12);
+    fn user_words(&self, tagged: u64) -> Option<FakeWords<'_>> {
+        let number = tagged.wrapping_sub(Entry::TO_USER).rotate_right(12);
         if number % 7 == 6 {
             return None;
         }
