@@ -1,10 +1,12 @@
 //! The registers of a CPU as the debugger port tells them all at once: little-endian, in the order of QEMU's
 //! `i386-64bit.xml`.
 
+use std::fmt;
+
 use anyhow::{Context as _, Result};
 
 /// The registers at a moment. Two are equal if every register is, the control and vector registers among them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Registers(Vec<u8>);
 
 /// Bytes of what is read here: the general registers, flags, segments, bases and control registers.
@@ -89,6 +91,19 @@ impl Registers {
     #[must_use]
     pub fn cr3(&self) -> u64 {
         self.word(CR3)
+    }
+}
+
+impl fmt::Debug for Registers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const NAMES: [&str; GENERAL + 1] = [
+            "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11",
+            "r12", "r13", "r14", "r15", "rip",
+        ];
+        for (name, index) in NAMES.into_iter().zip(0..) {
+            write!(f, "{name} {:x} ", self.word(index * 8))?;
+        }
+        write!(f, "rflags {:x} cr3 {:x}", self.rflags(), self.cr3())
     }
 }
 
