@@ -8,11 +8,11 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use fastrand::Rng;
 use ipc::name::display_name;
 
@@ -25,10 +25,14 @@ use crate::test::{Context, Verdict};
 
 /// The mix, by the names of its images.
 const MIX: [(&str, &str); 2] = [("shares", "shares 60 30 10"), ("syscalls", "syscalls")];
-/// Windows in which it is profiled.
-const WINDOWS: usize = 5;
-/// Stops by which a program is known from the others.
-const STOPS: usize = 40;
+/// What each must have of the mix, so that a profiler which leaves out every second sample of the kernel does not pass.
+const REPORTED: u64 = 5000;
+const SEEN: u64 = 2000;
+/// Windows that must be enough for that.
+const WINDOWS: usize = 60;
+/// Stops in a program by which it is known from the others, and stops until there must be as many.
+const KNOWN: usize = 10;
+const STOPS: usize = 10_000;
 /// Microseconds between two stops.
 const APART: std::ops::Range<u64> = 500..4500;
 /// The first CPU's stack for NMIs (`microkernel/src/arch/percpu.rs`).
@@ -58,10 +62,10 @@ pub(super) fn round(context: &Context<'_>, dice: &mut Rng) -> Verdict {
         session.start(command)?;
         witness.learn(name)?;
     }
-    let over = AtomicBool::new(false);
+    let (over, looks) = (AtomicBool::new(false), AtomicU64::new(0));
     let (seen, reported) = thread::scope(|scope| {
-        let seen = scope.spawn(|| witness.watch(&over));
-        let reported = report(&mut session);
+        let seen = scope.spawn(|| witness.watch(&over, &looks));
+        let reported = report(&mut session, &looks);
         over.store(true, Ordering::Relaxed);
         (seen.join(), reported)
     });
@@ -70,8 +74,8 @@ pub(super) fn round(context: &Context<'_>, dice: &mut Rng) -> Verdict {
     judge(&reported?, &seen)
 }
 
-/// What the profiler says of the mix.
-fn report(session: &mut Session) -> Result<Histogram> {
+/// What the profiler says of the mix, until the witness has seen enough of it, too.
+fn report(session: &mut Session, looks: &AtomicU64) -> Result<Histogram> {
     let mut counts = Histogram::new();
     for _ in 0..WINDOWS {
         let text = session.run("profile 2000 all folded")?;
@@ -92,8 +96,11 @@ fn report(session: &mut Session) -> Result<Histogram> {
             let image = if image == "kernel" { image } else { "program" };
             *counts.entry(key(owner, image, function)).or_default() += count.parse::<u64>()?;
         }
+        if counts.values().sum::<u64>() >= REPORTED && looks.load(Ordering::Relaxed) >= SEEN {
+            return Ok(counts);
+        }
     }
-    Ok(counts)
+    bail!("too few samples after {WINDOWS} windows: {counts:?}")
 }
 
 /// A function of an image, on behalf of a program; by the last part of its name, which does not depend on whose crates are left out.
@@ -140,27 +147,30 @@ impl Witness {
         Ok(registers)
     }
 
-    /// Learns the tables of the program that was just started: what else is in user mode most often.
+    /// Learns the tables of the program that was just started: what else is often in user mode.
     fn learn(&mut self, name: &str) -> Verdict {
         let mut roots = BTreeMap::<u64, usize>::new();
         for _ in 0..STOPS {
             let at = self.look()?;
             if at.is_user() && !self.roots.contains(&at.cr3()) {
-                *roots.entry(at.cr3()).or_default() += 1;
+                let stops = roots.entry(at.cr3()).or_default();
+                *stops += 1;
+                if *stops == KNOWN {
+                    self.roots.push(at.cr3());
+                    return Ok(());
+                }
             }
         }
-        let root = roots.into_iter().max_by_key(|&(_, count)| count);
-        let (root, _) = root.with_context(|| format!("{name} does not run"))?;
-        self.roots.push(root);
-        Ok(())
+        bail!("{name} does not run")
     }
 
     /// Looks until it is over.
-    fn watch(&mut self, over: &AtomicBool) -> Result<Histogram> {
+    fn watch(&mut self, over: &AtomicBool, looks: &AtomicU64) -> Result<Histogram> {
         let mut seen = Histogram::new();
         while !over.load(Ordering::Relaxed) {
             let at = self.look()?;
             if let Some(function) = self.place(&at) {
+                looks.fetch_add(u64::from(!function.starts_with('(')), Ordering::Relaxed);
                 *seen.entry(function).or_default() += 1;
             }
         }
@@ -180,6 +190,13 @@ impl Witness {
         let function = &functions[index.checked_sub(1)?];
         let name = display_name(function.name.as_bytes(), &[]);
         Some(key(owner, image, &name))
+    }
+}
+
+impl Drop for Witness {
+    fn drop(&mut self) {
+        // QEMU leaves it behind when the guest ends it.
+        let _ = fs::remove_file(&self.socket);
     }
 }
 
