@@ -140,7 +140,7 @@ impl Parsed {
             "by-client" => once(&mut self.by_client, (), word),
             "folded" => once(&mut self.folded, (), word),
             "-v" => once(&mut self.verbose, (), word),
-            _ if argument.starts_with('-') => Err(ArgumentError::Option(word())),
+            _ if is_option(argument) => Err(ArgumentError::Option(word())),
             _ if self.window.is_none() => {
                 let window = number(argument, 1..=WINDOW_MAX_MS);
                 self.window = Some(window.ok_or_else(|| ArgumentError::Window(word()))?);
@@ -207,6 +207,12 @@ pub fn number<N: FromStr + PartialOrd>(argument: &str, range: RangeInclusive<N>)
         .parse()
         .ok()
         .filter(|number| digits && range.contains(number))
+}
+
+/// Whether this is an option, if not one that there is; a number below zero is a wrong number.
+fn is_option(argument: &str) -> bool {
+    let rest = argument.strip_prefix('-');
+    rest.is_some_and(|rest| !rest.starts_with(|first: char| first.is_ascii_digit()))
 }
 
 fn source(name: &str) -> Option<Source> {
@@ -305,6 +311,7 @@ mod tests {
         );
         assert_eq!(refused("depth 49"), "depth `49`: 1 to 48 frames");
         assert_eq!(refused("-x"), "option `-x`: there is only -v");
+        assert_eq!(refused("-1"), "window `-1`: 1 to 2000 milliseconds");
         assert_eq!(
             refused("folded folded"),
             "`folded` is given twice: once is enough"

@@ -145,7 +145,11 @@ fn programs_held(context: &Context<'_>) -> Verdict {
     until(&mut session, |session| {
         session.run("version")?;
         let all = session.guest.transcript();
-        for line in ["\nsleep: MS `x`: ", "\nspin: `y` is too much", "\ncrash: KIND `z`: "] {
+        for line in [
+            "\nsleep: MS `x`: ",
+            "\nspin: `y` is too much",
+            "\ncrash: KIND `z`: ",
+        ] {
             ensure!(all.contains(line), "nothing of {line:?}:\n{all}");
         }
         Ok(())
