@@ -182,6 +182,23 @@ impl<'a> Arguments<'a> {
         number(name, self.0.get(index).copied(), range)
     }
 
+    /// The number in the place `index`, if there is any word.
+    ///
+    /// # Errors
+    /// It is not in the range.
+    pub fn number_or(
+        &self,
+        default: u64,
+        index: usize,
+        name: &'static str,
+        range: &RangeInclusive<u64>,
+    ) -> Result<u64, ArgumentError<'a>> {
+        match self.0.get(index) {
+            None => Ok(default),
+            Some(_) => self.number(index, name, range),
+        }
+    }
+
     /// The numbers that the words are, one at least.
     ///
     /// # Errors
@@ -292,6 +309,8 @@ mod tests {
             "share `0`: 1 to 30"
         );
         assert!(parsed.number(1, "share", &range).is_err());
+        assert_eq!(parsed.number_or(7, 3, "share", &range), Ok(7));
+        assert!(parsed.number_or(7, 1, "share", &range).is_err());
         assert!(parsed.number(2, "share", &range).is_err());
         assert_eq!(
             refusal(parsed.number(3, "MS", &range)),

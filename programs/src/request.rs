@@ -1,12 +1,29 @@
-//! What `front` asks of `relay`, and `relay` of `back`: an empty message, and an empty answer when the work is done.
+//! What `front` asks of `relay`, and `relay` of `back`: an empty message, and an empty answer when the work is done. Each may have work
+//! of its own to do for a request.
 //!
 //! There is nothing to encode, so this is below the protocols of `protocol!`. It also keeps the frames of each program few: a
 //! report shows all three of them within its usual depth.
+
+use core::hint::{black_box, spin_loop};
+use core::ops::RangeInclusive;
 
 use ipc::abi::{Error, Handle, NEVER, Tag};
 use ipc::proto::{Disposition, Message};
 use sysroot::syscall::message::{self, NO_WORDS};
 use sysroot::{Event, ExitCode, OwnedHandle, Port, println, startup};
+
+/// What one of them may have to do itself for a request, in thousands of turns of a loop.
+pub const WORK: RangeInclusive<u64> = 0..=1000;
+/// Turns in a unit of work.
+const UNIT: u64 = 1000;
+
+/// Does so much work. It is part of the function that calls it, which is each program's own.
+#[inline(always)]
+pub fn toil(work: u64) {
+    for turn in 0..work * UNIT {
+        black_box(turn);
+    }
+}
 
 /// Asks a server to do its work, and waits until it has.
 ///
@@ -14,6 +31,7 @@ use sysroot::{Event, ExitCode, OwnedHandle, Port, println, startup};
 /// The exit code if it is gone, after a line that says so: its endpoint stays dead, also when it is started again.
 #[inline]
 pub fn ask(server: &str) -> Result<(), ExitCode> {
+    spin_loop(); // lets another CPU run where an emulator runs one at a time
     let asked = message::call(given(server)?, Tag::default(), NO_WORDS, NEVER);
     asked.map(drop).map_err(|error| {
         let own = startup::name();

@@ -37,6 +37,13 @@ pub const TEST: Edition = Edition {
     config: &["system.toml", "tests/system.toml"],
 };
 
+/// What truth tests boot: programs of which is known where their time goes.
+pub const TRUTH: Edition = Edition {
+    archive: "bootfs-truth",
+    programs: &[SHIPPED_PROGRAMS, &["programs/truth"]],
+    config: &["system.toml", "programs/truth/system.toml"],
+};
+
 impl Edition {
     /// The packages whose binaries it holds, by the lists in which they are built. A package is named as its directory.
     ///
@@ -68,7 +75,8 @@ impl Edition {
 /// The packages at one place: the directory itself, or each directory in it that has a manifest.
 fn packages(root: &Path, place: &str) -> Result<Vec<String>> {
     let Some(parent) = place.strip_suffix("/*") else {
-        return Ok(vec![place.to_owned()]);
+        let name = place.rsplit('/').next().unwrap_or(place);
+        return Ok(vec![name.to_owned()]);
     };
     let mut names = Vec::new();
     for entry in fs::read_dir(root.join(parent)).with_context(|| parent.to_owned())? {

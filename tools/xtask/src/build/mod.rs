@@ -25,7 +25,7 @@ use crate::gdb;
 use crate::workspace::Workspace;
 use compile::Executable;
 use config::SystemFile;
-pub use edition::{Edition, SHIPPED, TEST};
+pub use edition::{Edition, SHIPPED, TEST, TRUTH};
 
 /// What QEMU is given.
 #[derive(Clone, Debug)]

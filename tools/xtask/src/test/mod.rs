@@ -40,6 +40,7 @@ pub struct Context<'a> {
 pub struct Images {
     shipped: OnceLock<Result<Image, String>>,
     test: OnceLock<Result<Image, String>>,
+    truth: OnceLock<Result<Image, String>>,
 }
 
 impl<'a> Context<'a> {
@@ -65,6 +66,15 @@ impl<'a> Context<'a> {
     pub fn test_image(&self) -> Result<&'a Image> {
         self.image()?;
         self.built(&self.images.test, &build::TEST)
+    }
+
+    /// The image with the programs of truth tests, built when it is first asked for, after the others.
+    ///
+    /// # Errors
+    /// If it does not build.
+    pub fn truth_image(&self) -> Result<&'a Image> {
+        self.test_image()?;
+        self.built(&self.images.truth, &build::TRUTH)
     }
 
     fn built(
