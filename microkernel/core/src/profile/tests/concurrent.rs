@@ -49,9 +49,9 @@ impl KernelWords for NoStack {
 }
 
 impl PhysMemory for Memory {
-    type Words<'a> = &'a [AtomicU64; 512];
+    type Words<'a> = &'a [Word; 512];
 
-    fn words(&self, frame: Frame) -> Option<&[AtomicU64; 512]> {
+    fn words(&self, frame: Frame) -> Option<&[Word; 512]> {
         self.0.words(frame)
     }
     fn read(&self, at: PhysAddr) -> u64 {
