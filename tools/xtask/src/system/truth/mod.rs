@@ -115,7 +115,8 @@ fn measure(session: &mut Session, subject: &Subject, source: &str) -> Result<Cou
         counts.add(&session.profile(&line)?, subject)?;
         if counts.are_enough(&subject.shares) {
             for pid in pids.iter().rev() {
-                session.run(&format!("kill {pid}"))?;
+                // What a program says at its end comes when it likes.
+                session.settle(format!("kill {pid}\n").as_bytes())?;
             }
             return Ok(counts);
         }

@@ -172,7 +172,9 @@ fn short_lived() -> Subject {
 
 /// A client, the server that it calls, and the server that this one calls.
 fn three_deep() -> Subject {
-    let programs = ["back 20", "relay 30", "front 50"].map(Into::into).to_vec();
+    let programs = ["back 200", "relay 300", "front 500"]
+        .map(Into::into)
+        .to_vec();
     let chains: [(_, f64, &[&str]); 3] = [
         ("front`work", 0.5, &[]),
         ("relay`work", 0.3, &["front`main"]),
