@@ -34,7 +34,6 @@ pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
     let mut cases = shares::cases(context);
     cases.extend([
         Case::new("truth_on_1_cpu", || truth(context, 1)),
-        Case::new("truth_on_2_cpus", || truth(context, 2)),
         Case::new("truth_on_4_cpus", || truth(context, 4)),
     ]);
     cases.extend(churn::cases(context));
