@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, Result, ensure};
+use serde::Deserialize;
 
 use crate::test::{Case, Context, Verdict};
 
@@ -16,11 +17,6 @@ pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
     )]
 }
 
-/// Every small program.
-const PROGRAMS: [&str; 10] = [
-    "back", "chain", "crash", "front", "relay", "shares", "sleep", "spin", "spinlock", "syscalls",
-];
-
 /// Command lines that no program takes, each with the words that its line must have.
 const WRONG: [(&str, &str); 4] = [
     ("a_word_that_is_longer_than_it_may_be", "`a_word_that_..`"),
@@ -31,14 +27,29 @@ const WRONG: [(&str, &str); 4] = [
 /// Columns of the screen.
 const COLUMNS: usize = 80;
 
+/// Every small program: those that the package builds.
+fn programs(context: &Context<'_>) -> Result<Vec<String>> {
+    #[derive(Deserialize)]
+    struct Manifest {
+        bin: Vec<Binary>,
+    }
+    #[derive(Deserialize)]
+    struct Binary {
+        name: String,
+    }
+    let path = context.workspace.root.join("programs/Cargo.toml");
+    let manifest: Manifest = toml::from_str(&fs::read_to_string(path)?)?;
+    Ok(manifest.bin.into_iter().map(|bin| bin.name).collect())
+}
+
 /// A program without what it needs calls that as its page does.
-fn missing(context: &Context<'_>, session: &mut Session) -> Verdict {
+fn missing(context: &Context<'_>, session: &mut Session, programs: &[String]) -> Verdict {
     let page = fs::read_to_string(context.workspace.root.join("docs/programs.md"))?;
     let rows = page.lines().filter_map(|line| line.strip_prefix("| `"));
     let usages: Vec<_> = rows
         .filter_map(|row| Some(row.split_once('`')?.0))
         .collect();
-    for program in PROGRAMS {
+    for program in programs {
         let usage = usages
             .iter()
             .find(|usage| usage.split(' ').next() == Some(program));
@@ -57,7 +68,8 @@ fn missing(context: &Context<'_>, session: &mut Session) -> Verdict {
 
 fn refusals(context: &Context<'_>) -> Verdict {
     let mut session = Session::on(context, 2)?;
-    for program in PROGRAMS {
+    let programs = programs(context)?;
+    for program in &programs {
         for (words, named) in WRONG {
             let line = format!("run {program} {words}");
             let said = session.run(&line)?;
@@ -74,6 +86,6 @@ fn refusals(context: &Context<'_>) -> Verdict {
             );
         }
     }
-    missing(context, &mut session)?;
+    missing(context, &mut session, &programs)?;
     session.power_off()
 }
