@@ -8,6 +8,7 @@ use crate::account::{Ledger, Payer, takes_part};
 use crate::atlas::Atlas;
 use crate::chain::chain;
 use crate::clock::Clock;
+use crate::cpus::{self, Came};
 use crate::driver::{Driver, Losses};
 use crate::fold::{CHAINS, Table};
 use crate::profile::Counts;
@@ -26,6 +27,7 @@ pub struct Collector {
     outside: u64,
     /// Bit per CPU that contributed.
     cpus: [u64; 4],
+    came: Came,
 }
 
 impl Collector {
@@ -42,6 +44,7 @@ impl Collector {
             other_tasks: 0,
             outside: 0,
             cpus: [0; 4],
+            came: Came::new(),
         }
     }
 
@@ -60,6 +63,12 @@ impl Collector {
     #[must_use]
     pub fn cpus(&self) -> u32 {
         self.cpus.iter().map(|bits| bits.count_ones()).sum()
+    }
+
+    /// Samples of the window, of each of so many CPUs.
+    #[must_use]
+    pub fn came(&self, cpus: u64) -> Came {
+        cpus::of_all(&self.came, cpus)
     }
 
     /// The chains with their names.
@@ -105,11 +114,14 @@ impl Collector {
     fn sort(&mut self, sample: &Sample, atlas: Atlas<'_, '_>, opened: u64, closes: u64) {
         if !(opened..=closes).contains(&sample.tsc()) {
             self.outside += 1;
-        } else if self.pid.is_some_and(|asked| !self.is_of(sample, asked)) {
+            return;
+        }
+        let cpu = sample.header().cpu;
+        cpus::note(&mut self.came, cpu);
+        if self.pid.is_some_and(|asked| !self.is_of(sample, asked)) {
             self.other_tasks += 1;
         } else {
             self.reported += 1;
-            let cpu = sample.header().cpu;
             self.cpus[usize::from(cpu) / 64] |= 1 << (cpu % 64);
             self.fold(sample, atlas);
         }

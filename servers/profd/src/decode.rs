@@ -38,6 +38,7 @@ pub fn decode(bytes: &[u8]) -> Result<Profile, DecodeError> {
         None
     };
     let counts = counts(&mut from)?;
+    let came = from.list(Reader::u64)?;
     let strings = from.list(Reader::text)?;
     let accounts = from.list(account)?;
     let images = from.list(|from| {
@@ -72,6 +73,7 @@ pub fn decode(bytes: &[u8]) -> Result<Profile, DecodeError> {
         asked_cpus,
         unconfirmed,
         counts,
+        came,
         strings,
         accounts,
         images,
@@ -95,7 +97,13 @@ fn adds_up(profile: &Profile) -> bool {
         .iter()
         .map(|account| account.balance.charged());
     let charged = accounts.fold(0, u64::saturating_add);
-    sum == Some(profile.counts.reported) && charged <= profile.counts.reported
+    let came = profile.came.iter().copied();
+    let came = came.fold(0, u64::saturating_add);
+    let read = profile
+        .counts
+        .reported
+        .saturating_add(profile.counts.other_tasks);
+    sum == Some(profile.counts.reported) && charged <= profile.counts.reported && came == read
 }
 
 fn flag(from: &mut Reader<'_>) -> Result<bool, DecodeError> {

@@ -3,6 +3,7 @@
 use alloc::format;
 use alloc::string::String;
 
+use crate::cpus;
 use crate::profile::Profile;
 use crate::text::{COLUMNS, Lines};
 
@@ -15,6 +16,7 @@ pub fn write(profile: &Profile, verbose: bool, lines: &mut Lines) {
     samples(profile, lines);
     cost(profile, lines);
     rate(profile, verbose, lines);
+    cpus(profile, verbose, lines);
     delay(profile, verbose, lines);
 }
 
@@ -72,6 +74,17 @@ fn rate(profile: &Profile, verbose: bool, lines: &mut Lines) {
         lines.wrap(&format!(
             "true rate {rate} a second on each cpu, {percent}% of the nominal {nominal}"
         ));
+    }
+}
+
+/// Where samples are missing: CPUs of which fewer came than of others.
+fn cpus(profile: &Profile, verbose: bool, lines: &mut Lines) {
+    if let Some(uneven) = cpus::uneven(&profile.came) {
+        lines.wrap(&uneven);
+    }
+    if verbose {
+        let due = u128::from(profile.frequency) * u128::from(profile.profiled_ms) / 1000;
+        lines.wrap(&cpus::each(&profile.came, due));
     }
 }
 

@@ -19,6 +19,7 @@ pub mod catalog;
 pub mod chain;
 pub mod clock;
 pub mod collect;
+pub mod cpus;
 pub mod decode;
 pub mod driver;
 pub mod early;

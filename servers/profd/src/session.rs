@@ -270,6 +270,7 @@ impl Session {
             counts: self
                 .collector
                 .counts(self.clock, losses, &self.before, &status.counters),
+            came: self.collector.came(status.cpus),
             strings: resolved.strings,
             accounts: resolved.accounts,
             images: resolved.images,

@@ -5,16 +5,14 @@ mod support;
 use ipc::abi::profile::flags;
 use ipc::proto::profd::Request;
 use profd::account::{ACCOUNTS, Balance, Ledger, Payer};
-use profd::atlas::Atlas;
 use profd::decode::decode;
 use profd::encode::encode;
 use profd::profile::Profile;
 use profd::report::{Options, report};
-use profd::session::{Progress, Session};
 use profd::stacks::stacks;
-use support::driver::{Fake, memory};
+use support::KERNEL;
+use support::course::course;
 use support::record::Record;
-use support::{KERNEL, MS, World, clock};
 
 /// What `shares` (pid 12) and `netload` (20) ask of `net` (21), what they do themselves, and an idle CPU.
 fn records() -> Vec<Record> {
@@ -43,44 +41,15 @@ fn records() -> Vec<Record> {
 
 /// A whole profile of these samples, by client.
 fn profile(pid: Option<u32>, records: &[Record]) -> Profile {
-    let world = World::new();
-    let memory = memory(1);
-    let mut fake = Fake::new(&memory);
-    let catalog = world.catalog();
-    let atlas = Atlas {
-        catalog: &catalog,
-        processes: &world.processes,
-    };
     let request = Request {
-        window_ms: 100,
         pid,
         by_client: true,
         ..Request::default()
     };
-    let mut session =
-        Session::start(request, clock(), atlas, &mut fake, 0).expect("a request that can be run");
-    fake.status.cpus = 1;
-    fake.open(10 * MS);
-    for record in records {
-        let tsc = 20 * MS;
-        fake.take(&Record {
-            tsc,
-            ..record.clone()
-        });
-    }
-    session
-        .poll(atlas, &mut fake, 10 * MS)
-        .expect("the window opens");
-    session
-        .poll(atlas, &mut fake, 110 * MS)
-        .expect("the window ends");
-    fake.idle();
-    let Ok(Progress::Done(profile)) = session.poll(atlas, &mut fake, 111 * MS) else {
-        panic!("not done")
-    };
+    let profile = course(request, 1, records, |_| {});
     assert_eq!(profile.counts.unaccounted(), 0);
-    assert_eq!(decode(&encode(&profile)), Ok((*profile).clone()));
-    *profile
+    assert_eq!(decode(&encode(&profile)), Ok(profile.clone()));
+    profile
 }
 
 const SHORT: Options = Options {

@@ -8,58 +8,22 @@ use ipc::abi::profile::{
     FIXED_WORDS, Header, KIND_SAMPLE, LAYOUT_VERSION, Marker, RING_RECORDS, SLOT_WORDS,
 };
 use ipc::proto::profd::Request;
-use profd::atlas::Atlas;
 use profd::profile::Profile;
 use profd::report::{Options, report};
 use profd::rings::Rings;
-use profd::session::{Progress, Session};
 use proptest::prelude::*;
 use sample_ring::{AtomicU64, Geometry, RingError};
+use support::course::course;
 use support::driver::{Fake, memory};
 use support::record::Record;
-use support::{MS, World, clock};
 
 /// Samples that are taken before the rings are spoiled.
 const SAMPLES: usize = 10;
 
-fn sample() -> Record {
-    Record {
-        tsc: 20 * MS,
-        ..Record::new(12, &[0x40_1110])
-    }
-}
-
 /// A profile of ten samples of CPU 0, whose ring's memory is spoiled before it is read.
 fn spoiled(spoil: impl FnOnce(&[AtomicU64])) -> Profile {
-    let world = World::new();
-    let memory = memory(1);
-    let mut fake = Fake::new(&memory);
-    let catalog = world.catalog();
-    let atlas = Atlas {
-        catalog: &catalog,
-        processes: &world.processes,
-    };
-    let request = Request {
-        window_ms: 100,
-        ..Request::default()
-    };
-    let mut session =
-        Session::start(request, clock(), atlas, &mut fake, 0).expect("a request that can be run");
-    fake.status.cpus = 1;
-    fake.open(10 * MS);
-    for _ in 0..SAMPLES {
-        fake.take(&sample());
-    }
-    spoil(&memory);
-    for now in [10, 60, 110] {
-        let progress = session.poll(atlas, &mut fake, now * MS);
-        assert!(matches!(progress, Ok(Progress::Wait(_))));
-    }
-    fake.idle();
-    match session.poll(atlas, &mut fake, 111 * MS) {
-        Ok(Progress::Done(profile)) => *profile,
-        other => panic!("not done: {other:?}"),
-    }
+    let records = vec![Record::new(12, &[0x40_1110]); SAMPLES];
+    course(Request::default(), 1, &records, spoil)
 }
 
 fn text(profile: &Profile) -> String {

@@ -128,6 +128,7 @@ fn folded(case: &Case) -> Profile {
             table: case.capacity as u64,
             ..Counts::default()
         },
+        came: vec![reported],
         strings: resolved.strings,
         accounts: resolved.accounts,
         images: resolved.images,
@@ -256,6 +257,9 @@ fn each_way_to_be_no_profile_is_told_apart() {
     assert_eq!(with(&|bytes| bytes[20] = 9), DecodeError::BadNumber);
     // The samples reported, behind the filter and the samples taken.
     assert_eq!(with(&|bytes| bytes[46 + 13 + 8] = 2), DecodeError::BadSum);
+    // Those of the CPU, behind the counts and how many CPUs there are.
+    let came = 46 + 13 + 19 * 8 + 4;
+    assert_eq!(with(&|bytes| bytes[came] = 2), DecodeError::BadSum);
 }
 
 #[test]
@@ -263,8 +267,8 @@ fn the_first_bytes_of_the_layout_are_pinned() {
     let bytes = one_sample();
     assert_eq!(
         bytes[..26],
-        *b"SondePrf\x03\0\0\0\x64\0\0\0\x32\0\0\0\x01\x08\x01\0\0\0"
+        *b"SondePrf\x04\0\0\0\x64\0\0\0\x32\0\0\0\x01\x08\x01\0\0\0"
     );
-    // Numbers, filter, counts, strings, no accounts, images, one chain, one address.
-    assert_eq!(bytes.len(), 46 + 13 + 19 * 8 + 16 + 4 + 16 + 45 + 24);
+    // Numbers, filter, counts, samples of one CPU, strings, no accounts, images, one chain, one address.
+    assert_eq!(bytes.len(), 46 + 13 + 19 * 8 + 12 + 16 + 4 + 16 + 45 + 24);
 }

@@ -1,8 +1,10 @@
 //! What the tests are made of: small ELF files, records, and a driver that can be told to misbehave.
 #![expect(dead_code, reason = "each test crate uses a part")]
 
+pub mod course;
 pub mod driver;
 pub mod elf;
+pub mod fold;
 pub mod record;
 
 use ipc::abi::info::InfoPage;

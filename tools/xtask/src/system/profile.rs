@@ -56,6 +56,7 @@ fn reports(context: &Context<'_>, smp: u32) -> Verdict {
             "profiled 200 ms\n",
             " ns a sample, ",
             "true rate ",
+            "of each cpu, ",
             "unaccounted 0",
         ],
     )?;
