@@ -12,6 +12,8 @@ use super::tables::{Memory, Process};
 
 /// How much more servers may be charged with later, in KiB: their heaps keep what the busiest moment needed.
 const GROWTH_KIB: u64 = 256;
+/// Whose heap keeps what its largest report needed.
+const PROFD: &str = "profd";
 /// Pools from which those heaps take.
 const HEAP_POOLS: [&str; 2] = ["memory objects", "handle chunks"];
 
@@ -49,15 +51,37 @@ impl Calm {
         until(session, |session| Self::now(session)?.check(self, None))
     }
 
-    /// As [`Self::again`], after profiles: the heap of profd keeps what its largest report needed, which is of the machine's variety and
-    /// has no bound but profd's quota.
+    /// As [`Self::again`], after the first profiles: profd's heap keeps what the largest of them needed, which is of the machine's variety
+    /// and has no bound but profd's quota. Returns how it is now: smaller ones need no more than that.
     ///
     /// # Errors
     /// If it never is.
-    pub fn again_after_profiles(&self, session: &mut Session) -> Verdict {
+    pub fn again_but_for_profd(&self, session: &mut Session) -> Result<Self> {
         until(session, |session| {
-            Self::now(session)?.check(self, Some("profd"))
+            let now = Self::now(session)?;
+            now.check(self, Some(PROFD))?;
+            Ok(now)
         })
+    }
+
+    /// As [`Self::again`], and profd has what it had.
+    ///
+    /// # Errors
+    /// If it never is.
+    pub fn again_with_profd(&self, session: &mut Session) -> Verdict {
+        until(session, |session| {
+            let now = Self::now(session)?;
+            now.check(self, None)?;
+            let (is, was) = (now.kib_of(PROFD), self.kib_of(PROFD));
+            ensure!(is == was, "profd had {was} KiB, and now has {is}");
+            Ok(())
+        })
+    }
+
+    /// What processes of this name are charged with.
+    fn kib_of(&self, name: &str) -> u64 {
+        let processes = self.processes.iter().filter(|it| it.name == name);
+        processes.map(|process| process.kib).sum()
     }
 
     fn now(session: &mut Session) -> Result<Self> {

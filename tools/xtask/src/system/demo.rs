@@ -15,6 +15,8 @@ use super::shortage;
 
 /// Windows of two seconds that must be enough to find every part of the demo. One mostly is.
 const WINDOWS: usize = 30;
+/// Windows of a tenth of a second that profd must bear without a page more than it had for the longer ones.
+const SHORTER: usize = 20;
 /// Code of the 64-bit mode.
 const BITS: u32 = 64;
 
@@ -84,7 +86,15 @@ fn demo(context: &Context<'_>, smp: u32) -> Verdict {
     }
     session.expect("demo stop", &["ended 6 programs"])?;
     session.expect("demo stop", &["it does not run"])?;
-    before.again_after_profiles(&mut session)?;
+    let settled = before.again_but_for_profd(&mut session)?;
+
+    // Profiles of shorter windows leave nothing.
+    session.run("demo")?;
+    for _ in 0..SHORTER {
+        session.profile("100 all 512")?;
+    }
+    session.expect("demo stop", &["ended 6 programs"])?;
+    settled.again_with_profd(&mut session)?;
     session.power_off()
 }
 
