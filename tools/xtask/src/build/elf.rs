@@ -1,5 +1,7 @@
 //! What the builder asks of an ELF file.
 
+use std::ops::Range;
+
 use anyhow::{Context, Result};
 use object::elf::{FileHeader64, PT_LOAD};
 use object::read::elf::{FileHeader, ProgramHeader};
@@ -45,6 +47,14 @@ pub struct Function {
     pub size: u64,
     /// As the linker knows it.
     pub name: String,
+}
+
+impl Function {
+    /// Where its code is.
+    #[must_use]
+    pub const fn range(&self) -> Range<u64> {
+        self.address..self.address.saturating_add(self.size)
+    }
 }
 
 /// Every named piece of code, sorted by address, one for an address. Labels of assembly, which have no size, reach

@@ -7,6 +7,7 @@
 //!
 //! Steps let no interrupt in, so they begin at one that has come, or at a system call, and end where the CPU would wait for one.
 
+mod paths;
 mod sampler;
 mod shadow;
 mod tally;
@@ -17,6 +18,7 @@ use std::mem::offset_of;
 use std::ops::Range;
 
 use anyhow::{Context as _, Result, ensure};
+use iced_x86::{Instruction, InstructionInfoFactory};
 use ipc::abi::startup::{STARTUP_PAGE, StartupHeader};
 use ipc::bootfs::{Bootfs, KERNEL};
 use ipc::proto::Text;
@@ -31,10 +33,10 @@ use profd::unwind::Rule;
 use crate::test::{Case, Context, Verdict as Passed};
 
 use super::probe::{Probe, Ram, Registers, Remote};
+use paths::state::State;
 use sampler::{Layout, Moment, Sampler, Thread};
 use shadow::{Calls, Flow, Shadow};
-use tally::Tally;
-use verdict::{Truth, judge};
+use tally::{Callers, Tally};
 
 /// Functions that are gone through at least.
 const FUNCTIONS: usize = 200;
@@ -71,19 +73,37 @@ const DEEP: u8 = u8::MAX;
 
 /// The tests.
 pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
-    vec![Case::new("chains_are_exact_at_every_instruction", || {
-        exact(context)
-    })]
+    vec![
+        Case::new("chains_are_exact_at_every_instruction", || exact(context)),
+        Case::new("chains_are_exact_on_every_path", || paths::exact(context)),
+    ]
+}
+
+/// The files that profd has.
+fn catalog<'a>(archive: &Bootfs<'a>) -> Catalog<'a> {
+    let mut catalog = Catalog::new(archive.find(KERNEL).map(Content::File));
+    for file in archive.files() {
+        catalog.add(file.name, Content::File(file));
+    }
+    catalog
+}
+
+/// A process that runs the image of this name.
+fn process(name: &str) -> Process {
+    Process {
+        name: Name::cut(name),
+        image: Text::cut(name),
+        build_id: [0; BUILD_ID_MAX],
+        load_bias: 0,
+        ended: None,
+    }
 }
 
 fn exact(context: &Context<'_>) -> Passed {
     let image = context.image()?;
     let bootfs = std::fs::read(image.bootfs.as_ref().context("no archive")?)?;
     let bootfs = Bootfs::parse(&bootfs).map_err(|error| anyhow::anyhow!("{error:?}"))?;
-    let mut catalog = Catalog::new(bootfs.find(KERNEL).map(Content::File));
-    for file in bootfs.files() {
-        catalog.add(file.name, Content::File(file));
-    }
+    let catalog = catalog(&bootfs);
     let layout = Layout::new(&std::fs::read(&image.kernel)?)?;
     let mut probe = Probe::boot(image)?;
     let mut walk = Walk {
@@ -91,7 +111,7 @@ fn exact(context: &Context<'_>) -> Passed {
         layout,
         catalog: &catalog,
         processes: Processes::default(),
-        flows: BTreeMap::new(),
+        decoded: BTreeMap::new(),
         tally: Tally::default(),
         block: None,
         seen: BTreeSet::new(),
@@ -139,13 +159,33 @@ impl Block {
     }
 }
 
+/// Holds what an instruction is taken to do where nothing runs (`paths/state.rs`) to what the machine did.
+fn hold(ram: &Ram, instruction: &Instruction, at: &Registers, after: &Registers) -> Passed {
+    let before = State {
+        rsp: at.rsp(),
+        rbp: Some(at.rbp()),
+        stack: BTreeMap::new(),
+    };
+    let word = |address| ram.word_at(at.cr3(), address);
+    let taken = match Flow::of(instruction) {
+        Flow::Call(back) => before.called(back),
+        Flow::Return => before.returned(),
+        Flow::Enter(_) | Flow::Other => before
+            .after(instruction, &mut InstructionInfoFactory::new(), word)
+            .map_err(|lost| anyhow::anyhow!("{at:?}: {lost}"))?,
+    };
+    let is_held = taken.rsp == after.rsp() && taken.rbp.is_none_or(|rbp| rbp == after.rbp());
+    ensure!(is_held, "{at:?} led to {after:?}, not to {taken:x?}");
+    Ok(())
+}
+
 struct Walk<'c, 'a> {
     sampler: Sampler,
     layout: Layout,
     catalog: &'c Catalog<'a>,
     processes: Processes,
     /// By the program's root, or 0 for the kernel, and the address.
-    flows: BTreeMap<(u64, u64), Flow>,
+    decoded: BTreeMap<(u64, u64), Instruction>,
     tally: Tally,
     block: Option<Block>,
     /// System calls that steps began at, by the root and where they return to.
@@ -225,10 +265,14 @@ impl Walk<'_, '_> {
                 after = remote.run_to(&[kick])?;
             } else {
                 let space = if at.is_user() { at.cr3() } else { 0 };
-                let flows = self.flows.entry((space, at.rip()));
-                flow = *flows.or_insert_with(|| Flow::next(ram, &at));
+                let decoded = self.decoded.entry((space, at.rip()));
+                let instruction = *decoded.or_insert_with(|| shadow::decode(ram, &at));
+                flow = Flow::of(&instruction);
                 remote.step()?;
                 after = remote.registers()?;
+                if at.is_user() == after.is_user() && !self.layout.map.in_stub(at.rip()) {
+                    hold(ram, &instruction, &at, &after)?;
+                }
             }
             shadow.step(flow, &at, &after, end)?;
             if self.layout.map.in_stub(after.rip()) {
@@ -264,7 +308,8 @@ impl Walk<'_, '_> {
                 .as_ref()
                 .and_then(|known| Thread::read(ram, known.root, pid, end)),
         };
-        let sample = self.sampler.sample(&moment, &self.layout.idle)?;
+        let interrupted = moment.interrupted(&self.layout.idle);
+        let sample = self.sampler.sample(&interrupted, &moment)?;
         let atlas = Atlas {
             catalog: self.catalog,
             processes: &self.processes,
@@ -295,19 +340,13 @@ impl Walk<'_, '_> {
                 complete = known.calls.complete;
             }
         }
-        let owner = atlas.owner(own.owner.pid);
-        let truth = Truth {
-            callers: callers
-                .into_iter()
-                .map(|caller| owner.place(caller))
-                .collect(),
+        let callers = Callers {
+            pid: own.owner.pid,
+            addresses: callers,
             complete,
         };
-        let verdict = judge(&chain.key.steps, chain.beyond.open, &truth);
         let on_purpose = shadow.on_purpose && !at.is_user();
-        self.tally.add(atlas, chain.leaf, verdict, on_purpose, || {
-            format!("{:x?}, not {:x?}", chain.key.steps, truth.callers)
-        });
+        self.tally.judge(atlas, &chain, &callers, on_purpose);
         let is_between = matches!(atlas.rule(chain.leaf), Rule::StackPointer { .. });
         Ok(at.is_user() && complete && is_between)
     }
@@ -329,16 +368,7 @@ impl Walk<'_, '_> {
         let text: Option<Vec<u8>> = text.collect();
         let name = String::from_utf8(text.context("no startup page")?)?;
         ensure!(self.catalog.find(&name).is_some(), "no image of `{name}`");
-        self.processes.start(
-            pid,
-            Process {
-                name: Name::cut(&name),
-                image: Text::cut(&name),
-                build_id: [0; BUILD_ID_MAX],
-                load_bias: 0,
-                ended: None,
-            },
-        );
+        self.processes.start(pid, process(&name));
         Ok(pid)
     }
 }

@@ -114,6 +114,24 @@ pub struct Moment<'r> {
     pub thread: Option<Thread>,
 }
 
+impl Moment<'_> {
+    /// What a sample interrupts.
+    #[must_use]
+    pub fn interrupted(&self, idle: &Range<u64>) -> Interrupted {
+        let registers = self.registers;
+        Interrupted {
+            rip: registers.rip(),
+            rsp: registers.rsp(),
+            rbp: registers.rbp(),
+            rflags: registers.rflags(),
+            rcx: registers.rcx(),
+            scratch: self.scratch,
+            user: registers.is_user(),
+            idle: idle.contains(&registers.rip()),
+        }
+    }
+}
+
 /// A frame of RAM.
 #[derive(Clone, Copy)]
 pub struct RamWords<'r> {
@@ -253,25 +271,18 @@ impl Sampler {
         Ok(Self { driver, reader })
     }
 
-    /// The sample of this moment.
+    /// The sample of a moment at which this is interrupted.
     ///
     /// # Errors
     /// If there is none, or several.
-    pub fn sample(&mut self, moment: &Moment<'_>, idle: &Range<u64>) -> Result<Sample> {
-        let registers = moment.registers;
-        let at = Interrupted {
-            rip: registers.rip(),
-            rsp: registers.rsp(),
-            rbp: registers.rbp(),
-            rflags: registers.rflags(),
-            rcx: registers.rcx(),
-            scratch: moment.scratch,
-            user: registers.is_user(),
-            idle: idle.contains(&registers.rip()),
-        };
+    pub fn sample(
+        &mut self,
+        at: &Interrupted,
+        moment: &(impl Machine + Threads),
+    ) -> Result<Sample> {
         loop {
             // The first tick arms, and takes none.
-            let _ = self.driver.on_tick(CPU, &at, 0, moment, moment);
+            let _ = self.driver.on_tick(CPU, at, 0, moment, moment);
             let samples: Result<Vec<Sample>, _> = self.reader.drain()?.collect();
             let samples = samples?;
             ensure!(samples.len() <= 1, "one tick took several samples");

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, ensure};
-use iced_x86::{Decoder, DecoderOptions, FlowControl};
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction};
 
 use super::super::probe::{Ram, Registers};
 
@@ -26,24 +26,28 @@ pub enum Flow {
 }
 
 impl Flow {
-    /// What the instruction at RIP does.
+    /// What an instruction does.
     #[must_use]
-    pub fn next(ram: &Ram, at: &Registers) -> Self {
-        let bytes = (at.rip()..at.rip() + LONGEST).map_while(|byte| ram.byte_at(at.cr3(), byte));
-        let bytes: Vec<u8> = bytes.collect();
-        let mut decoder = Decoder::with_ip(BITS, &bytes, at.rip(), DecoderOptions::NONE);
-        let instruction = decoder.decode();
+    pub fn of(instruction: &Instruction) -> Self {
         let next = instruction.next_ip();
         match instruction.flow_control() {
             FlowControl::Call if instruction.code() == iced_x86::Code::Syscall => Self::Enter(next),
             FlowControl::Call | FlowControl::IndirectCall => Self::Call(next),
-            FlowControl::Return if !is_return_to_program(&instruction) => Self::Return,
+            FlowControl::Return if !is_return_to_program(instruction) => Self::Return,
             _ => Self::Other,
         }
     }
 }
 
-fn is_return_to_program(instruction: &iced_x86::Instruction) -> bool {
+/// The instruction at RIP.
+#[must_use]
+pub fn decode(ram: &Ram, at: &Registers) -> Instruction {
+    let bytes = (at.rip()..at.rip() + LONGEST).map_while(|byte| ram.byte_at(at.cr3(), byte));
+    let bytes: Vec<u8> = bytes.collect();
+    Decoder::with_ip(BITS, &bytes, at.rip(), DecoderOptions::NONE).decode()
+}
+
+fn is_return_to_program(instruction: &Instruction) -> bool {
     use iced_x86::Mnemonic::{Iretq, Sysretq};
     matches!(instruction.mnemonic(), Iretq | Sysretq)
 }

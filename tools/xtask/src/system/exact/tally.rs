@@ -9,12 +9,13 @@ use iced_x86::{Decoder, DecoderOptions, Instruction};
 use ipc::bootfs::{Bootfs, PROGRAMS};
 use profd::atlas::{Atlas, Place, Space};
 use profd::catalog::Catalog;
+use profd::chain::Chain;
 use profd::symbols::SymbolId;
 
 use crate::build::elf;
 use crate::test::Verdict as Passed;
 
-use super::verdict::Verdict;
+use super::verdict::{Truth, Verdict, judge};
 
 /// Bits of code that is decoded.
 const BITS: u32 = 64;
@@ -35,9 +36,40 @@ pub struct Tally {
     functions: BTreeMap<(Space, SymbolId), usize>,
 }
 
+/// The true callers at a moment.
+#[derive(Clone, Debug)]
+pub struct Callers {
+    /// Whose the program's are.
+    pub pid: u32,
+    /// Their return addresses, innermost first.
+    pub addresses: Vec<u64>,
+    /// Whether those are all.
+    pub complete: bool,
+}
+
 impl Tally {
+    /// Judges a chain. It may have a gap `on_purpose`.
+    pub fn judge(
+        &mut self,
+        atlas: Atlas<'_, '_>,
+        chain: &Chain,
+        callers: &Callers,
+        on_purpose: bool,
+    ) {
+        let owner = atlas.owner(callers.pid);
+        let places = callers.addresses.iter().map(|&caller| owner.place(caller));
+        let truth = Truth {
+            callers: places.collect(),
+            complete: callers.complete,
+        };
+        let verdict = judge(&chain.key.steps, chain.beyond.open, &truth);
+        self.add(atlas, chain.leaf, verdict, on_purpose, || {
+            format!("{:x?}, not {:x?}", chain.key.steps, truth.callers)
+        });
+    }
+
     /// Counts a chain with this leaf; `tell` says what is wrong with it. It may have a gap `on_purpose`.
-    pub fn add(
+    fn add(
         &mut self,
         atlas: Atlas<'_, '_>,
         leaf: Place,
