@@ -168,7 +168,7 @@ where
                 stop_asked: true, ..
             } => Err(Refusal::Stopped),
             Stage::Settling { deadline, .. } => {
-                match Session::start(running.request, self.clock, atlas, driver, now) {
+                match Session::start(running.request, self.clock, atlas, driver) {
                     Ok(session) => {
                         running.stage = Stage::Running(Box::new(session));
                         return now;
@@ -259,11 +259,10 @@ where
             catalog: &self.catalog,
             processes: &self.processes,
         };
-        let now = self.platform.now();
-        let stage = match Session::start(request, self.clock, atlas, &mut self.driver, now) {
+        let stage = match Session::start(request, self.clock, atlas, &mut self.driver) {
             Ok(session) => Stage::Running(Box::new(session)),
             Err(DISARMING) => Stage::Settling {
-                deadline: after(now, DISARM_WAIT_MS),
+                deadline: after(self.platform.now(), DISARM_WAIT_MS),
                 stop_asked: false,
             },
             Err(refusal) => return Err(refusal),

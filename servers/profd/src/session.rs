@@ -60,16 +60,24 @@ pub struct Session {
     stop_asked: bool,
 }
 
+/// Deadlines of CPUs are set by the first poll that waits for them: what came before, to index the files or to read full rings, took time of
+/// its own, for which no CPU is to blame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum State {
     /// CPUs begin to sample.
-    Arming { deadline: u64 },
+    Arming { deadline: Option<u64> },
     /// The window is open, until `ends` (nanoseconds since boot).
     Open { window: Window, ends: u64 },
     /// CPUs cease to sample.
-    Closing { window: Window, deadline: u64 },
+    Closing {
+        window: Window,
+        deadline: Option<u64>,
+    },
     /// CPUs cease to sample, and there will be no profile.
-    Abandoning { refusal: Refusal, deadline: u64 },
+    Abandoning {
+        refusal: Refusal,
+        deadline: Option<u64>,
+    },
 }
 
 /// The window, in TSC ticks, both ends included.
@@ -81,7 +89,7 @@ struct Window {
 }
 
 impl Session {
-    /// Checks a request and starts the driver. `now` is in nanoseconds since boot.
+    /// Checks a request and starts the driver. To be polled at once.
     ///
     /// # Errors
     /// The request cannot be run, and nothing is armed.
@@ -90,7 +98,6 @@ impl Session {
         clock: Clock,
         atlas: Atlas<'_, '_>,
         driver: &mut impl Driver,
-        now: u64,
     ) -> Result<Self, Refusal> {
         if !request::is_valid(&request) {
             return Err(Refusal::BadRequest);
@@ -119,16 +126,13 @@ impl Session {
                 },
                 error => driver_error(error),
             })?;
-        let state = State::Arming {
-            deadline: after(now, ARM_MS),
-        };
         Ok(Self {
             request,
             clock,
             source,
             before,
             collector,
-            state,
+            state: State::Arming { deadline: None },
             stop_asked: false,
         })
     }
@@ -136,6 +140,18 @@ impl Session {
     /// Asks for the window to end now; the next poll does it.
     pub const fn stop(&mut self) {
         self.stop_asked = true;
+    }
+
+    /// When what is waited for must be there.
+    fn limit(&mut self, now: u64) -> u64 {
+        let (deadline, patience_ms) = match &mut self.state {
+            State::Open { ends, .. } => return *ends,
+            State::Arming { deadline } => (deadline, ARM_MS),
+            State::Closing { deadline, .. } | State::Abandoning { deadline, .. } => {
+                (deadline, DISARM_MS)
+            }
+        };
+        *deadline.get_or_insert(after(now, patience_ms))
     }
 
     /// Takes the next step. `now` is in nanoseconds since boot.
@@ -158,13 +174,14 @@ impl Session {
         };
         let open = status.phase == Phase::Open as u64;
         let idle = status.phase == Phase::Idle as u64;
+        let limit = self.limit(now);
         match self.state.clone() {
             State::Arming { .. } if open => {
                 let (window, ends) = self.window(status.opened, now);
                 self.state = State::Open { window, ends };
                 Ok(Progress::Wait(now))
             }
-            State::Arming { deadline } => {
+            State::Arming { .. } => {
                 let late = Refusal::NotArmed {
                     cpus: status.stragglers,
                     waited_ms: ARM_MS,
@@ -174,35 +191,35 @@ impl Session {
                 } else {
                     late
                 };
-                if !self.stop_asked && now < deadline {
-                    return Ok(settling(now, deadline));
+                if !self.stop_asked && now < limit {
+                    return Ok(settling(now, limit));
                 }
                 stop(driver)?;
                 self.state = State::Abandoning {
                     refusal,
-                    deadline: after(now, DISARM_MS),
+                    deadline: None,
                 };
-                Ok(settling(now, after(now, DISARM_MS)))
+                Ok(Progress::Wait(now))
             }
-            State::Open { window, ends } => {
+            State::Open { window, .. } => {
                 self.collector
                     .drain(driver, atlas, window.opened, window.closes);
-                if open && !self.stop_asked && now < ends {
-                    return Ok(Progress::Wait(ends.min(now.saturating_add(DRAIN_MS * MS))));
+                if open && !self.stop_asked && now < limit {
+                    return Ok(Progress::Wait(limit.min(now.saturating_add(DRAIN_MS * MS))));
                 }
                 stop(driver)?;
-                let deadline = after(now, DISARM_MS);
                 let window = Window {
-                    stopped: now < ends,
+                    stopped: now < limit,
                     ..window
                 };
-                self.state = State::Closing { window, deadline };
-                Ok(settling(now, deadline))
+                self.state = State::Closing {
+                    window,
+                    deadline: None,
+                };
+                Ok(Progress::Wait(now))
             }
-            State::Closing { deadline, .. } | State::Abandoning { deadline, .. }
-                if !idle && now < deadline =>
-            {
-                Ok(settling(now, deadline))
+            State::Closing { .. } | State::Abandoning { .. } if !idle && now < limit => {
+                Ok(settling(now, limit))
             }
             State::Closing { window, .. } => {
                 let closes = window.closes.min(closed(&status, window));

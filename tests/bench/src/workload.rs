@@ -121,7 +121,7 @@ impl Workload {
             chains: CHAINS_MAX,
             ..Request::default()
         };
-        let mut session = Session::start(request, clock, atlas, driver, 0)?;
+        let mut session = Session::start(request, clock, atlas, driver)?;
         let mut now = OPENED;
         let profile = loop {
             match session.poll(atlas, driver, now)? {

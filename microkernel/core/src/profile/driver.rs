@@ -36,8 +36,8 @@ pub struct CpuState {
     announced: AtomicU64,
 }
 
-/// TSC ticks that no rest takes: a CPU whose counter is so far ahead is not waited for.
-const REST_MAX: u64 = 1 << 22;
+/// TSC ticks that no rest takes, some milliseconds: a CPU whose counter is so far ahead is not waited for.
+const REST_MAX: u64 = 1 << 24;
 
 /// No [`Trigger`].
 pub(super) const DISARMED: u8 = 0;

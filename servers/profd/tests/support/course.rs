@@ -30,7 +30,7 @@ pub fn course(
         ..request
     };
     let mut session =
-        Session::start(request, clock(), atlas, &mut fake, 0).expect("a request that can be run");
+        Session::start(request, clock(), atlas, &mut fake).expect("a request that can be run");
     fake.status.cpus = cpus as u64;
     fake.open(10 * MS);
     for record in records {

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use ipc::abi::profile::SampleCounters;
 use ipc::abi::{Handle, Syscall};
 use sample_ring::Counts;
+use sysroot::syscall::rdtsc;
 use sysroot::{println, record, startup, time};
 
 use super::failure::{Failure, kernel};
@@ -19,7 +20,18 @@ struct Cpu {
     head: u64,
     counters: SampleCounters,
     syscalls: u64,
+    ticks: u64,
+    /// Nanoseconds since boot, and the TSC.
     at: u64,
+    tsc: u64,
+}
+
+impl Cpu {
+    /// The share of the time since that it spent in samples, in thousandths.
+    fn sampling(&self, before: &Self) -> u64 {
+        let spent = self.counters.cost - before.counters.cost;
+        1000 * spent / (self.tsc - before.tsc).max(1)
+    }
 }
 
 /// What all of them did.
@@ -40,7 +52,9 @@ impl Account {
                 head,
                 counters,
                 syscalls: info.syscalls,
+                ticks: info.ticks,
                 at: info.at_ns,
+                tsc: rdtsc(),
             })
         };
         (0..startup::info().cpus)
@@ -61,19 +75,22 @@ impl Account {
             let nmis = after.nmis - before.nmis;
             let ms = (after.at - before.at) / time::MILLISECOND;
             println!(
-                "cpu {cpu}: {nmis} NMIs, {} a second = {} taken + {} late; asked {}, missed {}, throttled {}; {} system calls",
+                "cpu {cpu}: {nmis} NMIs, {} a second = {} taken + {} late; asked {}, missed {}, throttled {}; time in samples: {} in 1000; {} ticks, {} system calls",
                 nmis * 1000 / ms.max(1),
                 now.taken - then.taken,
                 now.late - then.late,
                 now.asked - then.asked,
                 now.missed - then.missed,
                 now.throttled - then.throttled,
+                after.sampling(before),
+                after.ticks - before.ticks,
                 after.syscalls - before.syscalls
             );
         }
     }
 
-    /// Checks that every NMI took a sample or came late, and every sample is a record that was read or overwritten.
+    /// Checks that every NMI took a sample or came late, that every sample is a record that was read or overwritten, and that samples left
+    /// each CPU time for its tick.
     pub fn check_since(&self, before: &Self, counts: &[Counts]) -> Result<(), Failure> {
         for ((cpu, after, before), counts) in self.pairs(before).zip(counts) {
             let taken = after.counters.taken - before.counters.taken;
@@ -92,6 +109,9 @@ impl Account {
             }
             if taken == 0 {
                 return Err(Failure::None { cpu });
+            }
+            if after.ticks == before.ticks {
+                return Err(Failure::NoTick { cpu });
             }
         }
         Ok(())

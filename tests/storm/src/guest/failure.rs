@@ -30,6 +30,8 @@ pub enum Failure {
     },
     /// A CPU that took no sample.
     None { cpu: usize },
+    /// A CPU that did not take its tick.
+    NoTick { cpu: usize },
     /// Pages on the program's account, before and after.
     Pages { before: u64, after: u64 },
     /// Samples that are wrong.
@@ -69,6 +71,7 @@ impl fmt::Display for Failure {
                 )
             }
             Self::None { cpu } => write!(f, "cpu {cpu} took no sample"),
+            Self::NoTick { cpu } => write!(f, "cpu {cpu} took no tick"),
             Self::Pages { before, after } => {
                 write!(f, "of {before} pages in use before, {after} are now")
             }
