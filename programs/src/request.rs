@@ -20,8 +20,11 @@ const UNIT: u64 = 1000;
 /// Does so much work. It is part of the function that calls it, which is each program's own.
 #[inline(always)]
 pub fn toil(work: u64) {
-    for turn in 0..work * UNIT {
-        black_box(turn);
+    for _ in 0..work {
+        for turn in 0..UNIT {
+            black_box(turn);
+        }
+        spin_loop(); // lets another CPU run where an emulator runs one at a time
     }
 }
 
@@ -31,7 +34,6 @@ pub fn toil(work: u64) {
 /// The exit code if it is gone, after a line that says so: its endpoint stays dead, also when it is started again.
 #[inline]
 pub fn ask(server: &str) -> Result<(), ExitCode> {
-    spin_loop(); // lets another CPU run where an emulator runs one at a time
     let asked = message::call(given(server)?, Tag::default(), NO_WORDS, NEVER);
     asked.map(drop).map_err(|error| {
         let own = startup::name();

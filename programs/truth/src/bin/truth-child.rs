@@ -2,6 +2,8 @@
 #![no_std]
 #![no_main]
 
+use truth::Turns;
+
 sysroot::entry!(main);
 
 truth::loops! {
@@ -9,6 +11,5 @@ truth::loops! {
 }
 
 fn main() {
-    work(truth::CHILD);
-    truth::let_others_run();
+    work(&mut Turns::new(), truth::CHILD);
 }

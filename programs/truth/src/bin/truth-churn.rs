@@ -1,9 +1,9 @@
-//! `truth-churn`: clients of `truth-server any` that come and are killed in mid-call, some of which do not wait for the answer. Each one
-//! that comes has another number than the one whose place it takes.
+//! `truth-churn [PID]`: clients of `truth-server any` that come and are killed in mid-call, some of which do not wait for the answer. Each one
+//! that comes has another number than the one whose place it takes. With the server's pid, that one is killed, too, after a while.
 #![no_std]
 #![no_main]
 
-use sysroot::{ExitCode, time};
+use sysroot::{ExitCode, startup, time};
 use truth::init::Init;
 
 sysroot::entry!(main);
@@ -17,8 +17,16 @@ const TOLD: [[[&str; 2]; PLACES]; 2] = [
 ];
 /// Nanoseconds from one change to the next.
 const PAUSE: u64 = time::MILLISECOND;
+/// Nanoseconds until the server is killed.
+const SERVER_LIVES: u64 = 700 * time::MILLISECOND;
 
 fn main() -> Result<(), ExitCode> {
+    let mut server = match startup::args().next().map(str::parse) {
+        None => None,
+        Some(Ok(pid)) => Some(pid),
+        Some(Err(_)) => return Err(ExitCode::USAGE),
+    };
+    let end = time::after(SERVER_LIVES);
     let mut init = Init::connect()?;
     let mut places = [None; PLACES];
     loop {
@@ -30,6 +38,9 @@ fn main() -> Result<(), ExitCode> {
                 }
                 *place = Some(init.start("truth-caller", words)?);
                 time::sleep(PAUSE);
+                if let Some(pid) = server.take_if(|_| time::now() >= end) {
+                    init.kill(pid)?;
+                }
             }
         }
     }

@@ -10,7 +10,7 @@ use core::hint::black_box;
 use ipc::abi::{Error, Handle, NEVER, Tag};
 use sysroot::syscall::message;
 use sysroot::{ExitCode, println, startup, time};
-use truth::CLIENTS;
+use truth::{CLIENTS, Turns};
 
 sysroot::entry!(main);
 
@@ -37,8 +37,8 @@ fn main() -> Result<(), ExitCode> {
     let (Some(endpoint), Some(ask)) = (endpoint, ask) else {
         return Err(ExitCode::USAGE);
     };
+    let mut turns = Turns::new();
     loop {
-        truth::let_others_run();
         let deadline = match wait {
             Some(Ok(wait @ 1..)) => time::after(wait * MICROSECOND),
             _ => NEVER,
@@ -46,7 +46,7 @@ fn main() -> Result<(), ExitCode> {
         match ask(endpoint, deadline) {
             Ok(()) => {}
             Err(Error::TimedOut) => {
-                black_box(late(LATE));
+                black_box(late(&mut turns, LATE));
             }
             Err(error) => {
                 println!("truth-client: {error}");

@@ -6,6 +6,7 @@
 use core::hint::black_box;
 
 use sysroot::{ExitCode, startup, time};
+use truth::Turns;
 
 sysroot::entry!(main);
 
@@ -18,21 +19,20 @@ fn main() -> Result<(), ExitCode> {
         return Err(ExitCode::USAGE);
     };
     let (busy, period) = (busy * MICROSECOND, period * MICROSECOND);
+    let mut turns = Turns::new();
     loop {
         let now = time::now();
         time::sleep(period - now % period);
-        work(time::after(busy));
+        work(&mut turns, time::after(busy));
     }
 }
 
 /// Works until then.
 #[inline(never)]
-fn work(end: u64) {
+fn work(turns: &mut Turns, end: u64) {
     let mut turn: u64 = 0;
     while time::now() < end {
         turn = black_box(turn + 1);
-        if turn.is_multiple_of(128) {
-            truth::let_others_run();
-        }
+        turns.take();
     }
 }

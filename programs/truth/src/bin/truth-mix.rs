@@ -5,7 +5,7 @@
 
 use ipc::abi::{Error, Handle};
 use sysroot::{ExitCode, OwnedHandle, println, startup, syscall, time};
-use truth::AROUND_CALL;
+use truth::{AROUND_CALL, Turns};
 
 sysroot::entry!(main);
 
@@ -38,10 +38,10 @@ fn main() -> Result<(), ExitCode> {
         Some(Ok(ms)) => time::after(ms * time::MILLISECOND),
         Some(Err(_)) => return Err(ExitCode::USAGE),
     };
-    let (mut times, mut rounds) = (Times::default(), 0);
+    let (mut turns, mut times, mut rounds) = (Turns::new(), Times::default(), 0);
     while time::now() < end {
         for _ in 0..ROUNDS {
-            round(&mut times).map_err(|error| {
+            round(&mut turns, &mut times).map_err(|error| {
                 println!("truth-mix: {error}");
                 ExitCode::FAILURE
             })?;
@@ -63,10 +63,9 @@ fn main() -> Result<(), ExitCode> {
     Ok(())
 }
 
-fn round(times: &mut Times) -> Result<(), Error> {
-    truth::let_others_run();
+fn round(turns: &mut Turns, times: &mut Times) -> Result<(), Error> {
     let begin = syscall::rdtsc();
-    work(TURNS);
+    work(turns, TURNS);
     let worked = syscall::rdtsc();
     make()?;
     let made = syscall::rdtsc();

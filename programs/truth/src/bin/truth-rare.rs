@@ -4,6 +4,8 @@
 
 use core::hint::black_box;
 
+use truth::Turns;
+
 sysroot::entry!(main);
 
 /// Turns of the rare one: many against what a call costs.
@@ -11,20 +13,15 @@ const RARE: u64 = 50;
 /// Turns of the other one.
 const COMMON: u64 = 999 * RARE;
 
-/// Rounds between two pauses: about a millisecond.
-const ROUNDS: u32 = 4;
-
 truth::loops! {
     common 0x7777_0001,
     rare 0x7777_0002,
 }
 
 fn main() {
+    let mut turns = Turns::new();
     loop {
-        for _ in 0..ROUNDS {
-            black_box(common(COMMON));
-            black_box(rare(RARE));
-        }
-        truth::let_others_run();
+        black_box(common(&mut turns, COMMON));
+        black_box(rare(&mut turns, RARE));
     }
 }

@@ -1,22 +1,22 @@
-//! `truth-server turns|park|any`: works for its clients, in a function for each.
+//! `truth-server [turns|park|any]`: works for its clients, in a function for each.
 //!
 //! - `turns`: one call of client 0 and one of client 1, each from an endpoint of its own, so that their shares are known.
 //! - `park`: the same, but both calls are parked first; it works for nobody, and then takes them up, the last one first.
-//! - `any`: whoever calls next, at a third endpoint. A client that has gone meanwhile gets no answer.
+//! - `any`, or nothing: whoever calls next, at a third endpoint. A client that has gone meanwhile gets no answer.
 #![no_std]
 #![no_main]
 
 use ipc::abi::{Delivery, Error, Handle, NEVER, Tag};
 use sysroot::syscall::message::{self, NO_WORDS};
 use sysroot::{ExitCode, println, startup, syscall};
-use truth::{APART, CLIENTS, SERVED};
+use truth::{APART, CLIENTS, SERVED, Turns};
 
 sysroot::entry!(main);
 
 /// For a call of any client. It is longer than the clients that have a deadline wait.
 const ANY: u64 = 20_000;
 
-const SERVE: [fn(u64) -> u64; CLIENTS] = [
+const SERVE: [fn(&mut Turns, u64) -> u64; CLIENTS] = [
     serve_0, serve_1, serve_2, serve_3, serve_4, serve_5, serve_6, serve_7,
 ];
 
@@ -36,8 +36,8 @@ fn main() -> Result<(), ExitCode> {
     let serve = match startup::args().next() {
         Some("turns") => turns,
         Some("park") => park,
-        Some("any") => any,
-        _ => return Err(ExitCode::USAGE),
+        Some("any") | None => any,
+        Some(_) => return Err(ExitCode::USAGE),
     };
     serve().map_err(|error| {
         println!("truth-server: {error}");
@@ -52,25 +52,27 @@ fn given(name: &str) -> Result<Handle, Error> {
 
 fn turns() -> Result<(), Error> {
     let clients = [given("serve:truth-0")?, given("serve:truth-1")?];
+    let mut turns = Turns::new();
     loop {
         for (client, endpoint) in clients.into_iter().enumerate() {
             message::receive(endpoint, NEVER)?;
-            serve(client, SERVED[client])?;
+            serve(client, &mut turns, SERVED[client])?;
         }
     }
 }
 
 fn park() -> Result<(), Error> {
     let (first, second) = (given("serve:truth-0")?, given("serve:truth-1")?);
+    let mut turns = Turns::new();
     loop {
         message::receive(first, NEVER)?;
         let first_call = syscall::reply_park()?;
         message::receive(second, NEVER)?;
         let second_call = syscall::reply_park()?;
-        apart(APART);
+        apart(&mut turns, APART);
         for (client, call) in [(1, second_call), (0, first_call)] {
             match syscall::reply_take(call) {
-                Ok(()) => serve(client, SERVED[client])?,
+                Ok(()) => serve(client, &mut turns, SERVED[client])?,
                 Err(error) => unless_gone(error)?,
             }
         }
@@ -79,20 +81,20 @@ fn park() -> Result<(), Error> {
 
 fn any() -> Result<(), Error> {
     let endpoint = given("serve:truth-any")?;
+    let mut turns = Turns::new();
     loop {
         let received = message::receive(endpoint, NEVER)?;
         if Delivery::from_raw(received.delivery) == Some(Delivery::Call) {
             let [client, ..] = received.words;
-            serve(client as usize, ANY)?;
+            serve(client as usize, &mut turns, ANY)?;
         }
     }
 }
 
 /// Works for a client, and answers it, unless it has gone meanwhile.
 #[inline(always)]
-fn serve(client: usize, turns: u64) -> Result<(), Error> {
-    SERVE.get(client).ok_or(Error::BadArgument)?(turns);
-    truth::let_others_run();
+fn serve(client: usize, turns: &mut Turns, number: u64) -> Result<(), Error> {
+    SERVE.get(client).ok_or(Error::BadArgument)?(turns, number);
     message::reply(Tag::default(), NO_WORDS).or_else(unless_gone)
 }
 

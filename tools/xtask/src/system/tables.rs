@@ -11,6 +11,8 @@ pub struct Process {
     pub pid: u64,
     /// Name.
     pub name: String,
+    /// The CPU that it has, or had last; `None` if it waits.
+    pub cpu: Option<u32>,
     /// Memory charged to it, in KiB.
     pub kib: u64,
 }
@@ -54,12 +56,13 @@ fn named(rows: &BTreeMap<String, u64>, name: &str) -> Result<u64> {
 pub fn processes(text: &str) -> Result<Vec<Process>> {
     let rows = text.lines().skip(1).map(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();
-        let [pid, name, _, _, _, kib] = words[..] else {
+        let [pid, name, _, cpu, _, kib] = words[..] else {
             return None;
         };
         Some(Process {
             pid: pid.parse().ok()?,
             name: name.to_owned(),
+            cpu: cpu.parse().ok(),
             kib: kib.strip_suffix('K')?.parse().ok()?,
         })
     });
@@ -102,6 +105,7 @@ PID   NAME             STATE CPU        TIME      MEM
         let rows = processes(text).unwrap();
         assert_eq!((rows[0].pid, rows[0].name.as_str()), (1, "init"));
         assert_eq!((rows[1].pid, rows[1].kib), (12, 88));
+        assert_eq!((rows[0].cpu, rows[1].cpu), (Some(0), None));
         assert!(processes("PID\nnonsense\n").is_err());
     }
 

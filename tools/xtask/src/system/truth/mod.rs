@@ -1,189 +1,198 @@
 //! Whether `profile` tells the truth, of programs of which is known where their time goes.
 //!
-//! [`shares`] asks on a machine that runs as fast as it can. The others run where QEMU counts instructions, and one instruction is a
-//! nanosecond: there a share of the instructions is exactly a share of the time, however busy the host is. QEMU then runs one CPU at a
-//! time, and gives the turn away only at a deadline, at I/O, or when the CPU pauses or halts; so the programs pause often
-//! (`truth::let_others_run`).
+//! [`shares`] asks on a machine that runs as fast as it can, and so does the tick of programs that nothing wakes: in counted time such a
+//! program may be in step with it by accident. All others run where QEMU counts instructions, and one instruction is a nanosecond: there a share of the
+//! instructions is exactly a share of the time, however busy the host is. QEMU then runs one CPU at a time, and gives the turn away only at
+//! a deadline, at I/O, or when the CPU pauses or halts; so the programs pause, often and evenly in all of their work (`truth::Turns`).
 //!
 //! Each comparison is repeated with a planted error: the same counts, held to a share that is wrong. It must fail.
 
 mod bound;
 mod chain;
 mod churn;
+mod comparison;
+mod measure;
 mod shares;
+mod source;
 mod subject;
 mod table;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 
 use crate::cli::BootOptions;
 use crate::test::{Case, Context, Verdict};
 
 use super::report::Report;
 use super::session::Session;
-use subject::{Share, Subject};
+use comparison::Comparison;
+use measure::{Counts, measure};
+use source::{NMI, Source, TICK};
+use subject::Subject;
 use table::Table;
-
-/// Samples that a subject must have, at least.
-const SAMPLES: u64 = 2000;
-/// Windows of two seconds that must be enough for them and for a narrow bound, also where a program has half of one CPU.
-const WINDOWS: usize = 12;
 
 /// The tests.
 pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
     let mut cases = shares::cases(context);
     cases.extend([
         Case::new("truth_on_1_cpu", || truth(context, 1)),
+        Case::new("truth_on_2_cpus", || truth(context, 2)),
         Case::new("truth_on_4_cpus", || truth(context, 4)),
     ]);
     cases.extend(churn::cases(context));
     cases
 }
 
-/// What the samples of a subject were.
-struct Counts {
-    samples: u64,
-    /// Of each share.
-    of: Vec<u64>,
+/// A machine that counts instructions.
+fn boot(context: &Context<'_>, smp: u32) -> Result<Session> {
+    start(context, smp, true)
 }
 
-/// The machine that counts instructions.
-fn boot(context: &Context<'_>, smp: u32) -> Result<Session> {
+fn start(context: &Context<'_>, smp: u32, icount: bool) -> Result<Session> {
     let options = BootOptions {
         smp,
-        icount: true,
+        icount,
         ..BootOptions::default()
     };
     Session::boot_image(context.truth_image()?, options)
 }
 
 fn truth(context: &Context<'_>, cpus: u32) -> Verdict {
-    let mut session = boot(context, cpus)?;
-    let mut table = Table::new(cpus);
-    let mut subjects = subject::subjects(cpus);
-    subjects.push(subject::mix(&session.run(subject::MEASURE)?)?);
-    for subject in subjects {
-        let held = hold(&mut session, &subject, &mut table);
-        table.write(&context.workspace.target)?;
-        held.context(subject.name)?;
-    }
-    blind_tick(&mut session)?;
-    session.power_off()
-}
-
-/// Measures a subject, and holds the report to the truth, and to errors.
-fn hold(session: &mut Session, subject: &Subject, table: &mut Table) -> Verdict {
-    let counts = measure(session, subject, "timer")?;
-    for (share, &count) in subject.shares.iter().zip(&counts.of) {
-        let range = bound::believed(counts.samples, &share.truth);
-        table.row(subject.name, share, counts.samples, count, &range);
-        ensure!(
-            range.contains(&count),
-            "{} has {count} of {} samples; {range:?} would be true",
-            share.name,
-            counts.samples,
-        );
-        let wrong = bound::planted(*share.truth.start());
-        ensure!(
-            !bound::believed(counts.samples, &(wrong..=wrong)).contains(&count),
-            "{} passes as {wrong}, too",
-            share.name,
-        );
-    }
-    if subject.shares.is_empty() {
-        table.exact(subject.name, counts.samples);
+    let name = format!("truth-{cpus}-cpus.txt");
+    let mut table = Table::new(context.workspace.target.join(name));
+    for counted in [true, false] {
+        let mut bench = Bench {
+            session: start(context, cpus, counted)?,
+            cpus,
+            counted,
+            table,
+        };
+        if counted {
+            bench.in_counted_time()?;
+        } else {
+            bench.in_real_time()?;
+        }
+        bench.session.power_off()?;
+        table = bench.table;
     }
     Ok(())
 }
 
-/// Profiles a subject until there are enough samples.
-fn measure(session: &mut Session, subject: &Subject, source: &str) -> Result<Counts> {
-    let started = subject
-        .programs
-        .iter()
-        .map(|program| session.start(program));
-    let pids: Vec<u64> = started.collect::<Result<_>>()?;
-    let only = match subject.only {
-        Some(index) => pids[index].to_string(),
-        None => "all".into(),
-    };
-    let line = format!("2000 {only} 512 depth 48 source {source}");
-    let of = vec![0; subject.shares.len()];
-    let mut counts = Counts { samples: 0, of };
-    for _ in 0..WINDOWS {
-        counts.add(&session.profile(&line)?, subject)?;
-        if counts.are_enough(&subject.shares) {
-            for pid in pids.iter().rev() {
-                // What a program says at its end comes when it likes.
-                session.settle(format!("kill {pid}\n").as_bytes())?;
-            }
-            return Ok(counts);
-        }
-    }
-    bail!("{} samples are too few", counts.samples)
+/// A machine on which subjects are measured.
+struct Bench {
+    session: Session,
+    cpus: u32,
+    /// Its time is counted in instructions.
+    counted: bool,
+    table: Table,
 }
 
-impl Counts {
-    fn add(&mut self, report: &Report, subject: &Subject) -> Verdict {
-        ensure!(
-            report.dropped == 0 && report.not_shown == 0,
-            "samples are missing: {report:?}"
-        );
-        for chain in &report.chains {
-            ensure!(!(subject.wrong)(chain), "wrong: {chain:#?}");
-            if !(subject.among)(chain) {
-                continue;
-            }
-            self.samples += chain.count;
-            for (count, share) in self.of.iter_mut().zip(&subject.shares) {
-                if (share.has)(chain) {
-                    *count += chain.count;
-                }
-            }
+impl Bench {
+    fn in_counted_time(&mut self) -> Verdict {
+        let mix = subject::mix(&self.session.run(subject::MEASURE)?)?;
+        let lockstep = subject::in_step(self.cpus);
+        let (short_lived, asleep) = (subject::short_lived(), subject::asleep(self.cpus));
+        for subject in &subject::in_loops(self.cpus) {
+            self.hold(subject, &NMI)?;
+        }
+        for subject in &subject::in_calls() {
+            self.hold(subject, &NMI)?;
+        }
+        for subject in [&short_lived, &lockstep, &mix] {
+            self.hold(subject, &NMI)?;
+        }
+        for subject in [&short_lived, &asleep] {
+            self.hold(subject, &TICK)?;
+        }
+        self.is_fooled(&lockstep)?;
+        self.is_blind(&mix)
+    }
+
+    fn in_real_time(&mut self) -> Verdict {
+        for subject in &subject::in_loops(self.cpus) {
+            self.hold(subject, &TICK)?;
         }
         Ok(())
     }
 
-    /// Decided by the number of samples alone, so that it favours no outcome.
-    fn are_enough(&self, shares: &[Share]) -> bool {
-        self.samples >= SAMPLES
-            && shares
-                .iter()
-                .all(|share| bound::is_narrow(self.samples, *share.truth.start()))
+    /// Measures a subject. Of two CPUs that take turns, the first is not seen where it cannot pause (docs/profiler.md, "Truth tests").
+    fn measure(&mut self, subject: &Subject, source: &Source) -> Result<Counts> {
+        let hides = self.counted && self.cpus == 2 && subject.cannot_pause;
+        let measured = measure(&mut self.session, subject, source, hides);
+        measured.with_context(|| format!("{} by {}", subject.name, source.name))
     }
-}
 
-/// The tick says that it cannot see the kernel, and shows none of the time that `truth-mix` is there.
-fn blind_tick(session: &mut Session) -> Verdict {
-    const SAYS: &str = "the tick cannot see inside the kernel";
-    let pid = session.start("truth-mix")?;
-    let text = session.expect(&format!("profile 2000 {pid} 512 source tick"), &[SAYS])?;
-    let report = Report::parse(&text)?;
-    let mut chains = report.chains.iter();
-    ensure!(
-        report.samples > 0 && chains.all(|chain| chain.image == "truth-mix"),
-        "{report:?}"
-    );
-    session.run(&format!("kill {pid}"))?;
-    Ok(())
+    /// Measures a subject, and holds the report to the truth, and to errors.
+    fn hold(&mut self, subject: &Subject, source: &Source) -> Verdict {
+        let counts = self.measure(subject, source)?;
+        let mut comparisons = counts.of_shares(subject);
+        comparisons.extend(counts.of_bill(subject));
+        for comparison in &comparisons {
+            self.table.row(subject.name, source, comparison, "")?;
+            comparison.judge(source).context(subject.name)?;
+        }
+        if comparisons.is_empty() {
+            self.table.exact(subject.name, source, counts.samples)?;
+        }
+        Ok(())
+    }
+
+    /// The tick shows a wrong share of what is in step with it: none, or too much.
+    fn is_fooled(&mut self, subject: &Subject) -> Verdict {
+        let counts = self.measure(subject, &TICK)?;
+        for it in counts.of_shares(subject) {
+            let remark = ": wrong, in step";
+            self.table.row(subject.name, &TICK, &it, remark)?;
+            ensure!(
+                !it.believed().contains(&it.count),
+                "{} is shown as it is, in step with the tick",
+                it.part
+            );
+        }
+        Ok(())
+    }
+
+    /// The tick says that it cannot see the kernel, and shows none of the time that a program is there.
+    fn is_blind(&mut self, subject: &Subject) -> Verdict {
+        const SAYS: &str = "the tick cannot see inside the kernel";
+        let pid = self.session.start(&subject.programs[0])?;
+        let line = format!("profile 2000 {pid} 512 source tick");
+        let report = Report::parse(&self.session.expect(&line, &[SAYS])?)?;
+        let in_kernel = report.chains.iter().filter(|it| it.image == "kernel");
+        let count = in_kernel.map(|chain| chain.count).sum();
+        for share in &subject.shares[1..] {
+            let it = Comparison::new(share, report.samples, count);
+            let remark = ": blind, and says so";
+            self.table.row(subject.name, &TICK, &it, remark)?;
+        }
+        ensure!(report.samples > 0 && count == 0, "{report:?}");
+        self.session.run(&format!("kill {pid}"))?;
+        Ok(())
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn sum<'a>(subjects: impl Iterator<Item = &'a Subject>) -> usize {
+        subjects.map(Subject::comparisons).sum()
+    }
+
     #[test]
     fn there_are_no_more_comparisons_than_the_chance_is_divided_among() {
-        let all: usize = [1, 2, 4]
-            .into_iter()
-            .map(|cpus| {
-                let subjects = subject::subjects(cpus);
-                let mix =
-                    subject::mix("work 690000 make 260000 null 50000 around 4000 8000").unwrap();
-                let shares = subjects.iter().chain([&mix]).map(|it| it.shares.len());
-                shares.sum::<usize>()
-            })
-            .sum();
+        let of_machine = |cpus| {
+            let mix = subject::mix("work 690000 make 260000 null 50000 around 4000 8000").unwrap();
+            let loops = subject::in_loops(cpus);
+            let short_lived = subject::short_lived();
+            // By NMI, and by the tick; the others by one of them, or in a way that is no comparison by the other.
+            let both = 2 * sum(loops.iter().chain([&short_lived]));
+            let lockstep = subject::in_step(cpus);
+            let calls = subject::in_calls();
+            both + sum(calls
+                .iter()
+                .chain([&lockstep, &mix, &subject::asleep(cpus)]))
+        };
+        let all: usize = [1, 2, 4].into_iter().map(of_machine).sum();
         assert!(all + shares::COMPARISONS <= bound::COMPARISONS, "{all}");
     }
 }
