@@ -29,10 +29,20 @@ impl Profiler {
         Ok(Self { handle, rings })
     }
 
-    /// What `body` returns, and the samples that were taken from this source meanwhile.
+    /// What `body` returns, and the samples that were taken from this source meanwhile, at its own rate.
     pub fn during<T>(
         &self,
         source: SourceRequest,
+        body: impl FnOnce() -> Result<T, Failure>,
+    ) -> Result<(T, Vec<Sample>), Failure> {
+        self.during_at(source, 0, body)
+    }
+
+    /// The same with so many samples a second; 0 is the source's own rate.
+    pub fn during_at<T>(
+        &self,
+        source: SourceRequest,
+        frequency: u64,
         body: impl FnOnce() -> Result<T, Failure>,
     ) -> Result<(T, Vec<Sample>), Failure> {
         let mut reader = Reader::open(self.rings.words(), Geometry::KERNEL)
@@ -40,7 +50,7 @@ impl Profiler {
         let cycles = EventSpec {
             event: EVENT_CYCLES,
             raw: 0,
-            frequency: 0,
+            frequency,
             domains: DOMAINS_ALL,
         };
         record::profiler_start(self.handle, source, &[cycles])

@@ -17,7 +17,7 @@ use anyhow::{Context as _, Result, bail};
 use crate::build::Image;
 use crate::cli::BootOptions;
 
-use super::guest::PATIENCE;
+use super::guest::{Guest, PATIENCE};
 use super::session::Session;
 
 pub use bus::Bus;
@@ -90,6 +90,48 @@ impl Probe {
         }
         let remote = self.stop()?;
         Ok((remote, self.ram.ring()?))
+    }
+}
+
+/// A machine that has not begun to run, and its ports.
+pub struct Reset {
+    /// What it says.
+    pub guest: Guest,
+    /// Its debugger port.
+    pub remote: Remote,
+    /// Its bus.
+    pub bus: Bus,
+    _files: Files,
+}
+
+impl Reset {
+    /// Makes it, of so many CPUs.
+    ///
+    /// # Errors
+    /// If QEMU does not run, or a port is not there.
+    pub fn of(image: &Image, smp: u32) -> Result<Self> {
+        let files = Files::new()?;
+        let mut options = BootOptions {
+            smp,
+            icount: true,
+            ..BootOptions::default()
+        };
+        options.qemu_args = files.arguments(options.mem);
+        options.qemu_args.push("-S".to_owned());
+        let guest = Guest::boot(image, options)?;
+        let deadline = Instant::now() + PATIENCE;
+        while !(files.debugger().exists() && files.bus().exists()) {
+            if Instant::now() >= deadline {
+                bail!("no ports: {}", guest.transcript());
+            }
+            thread::sleep(POLL);
+        }
+        Ok(Self {
+            guest,
+            remote: Remote::attach_before_reset(&files.debugger())?,
+            bus: Bus::connect(&files.bus())?,
+            _files: files,
+        })
     }
 }
 

@@ -23,6 +23,8 @@ const CONTROL: usize = CS + SEGMENTS * 4 + BASES * 8;
 const CR3: usize = CONTROL + 2 * 8;
 
 impl Registers {
+    /// RAX's number in the protocol.
+    pub const RAX_NUMBER: usize = 0;
     /// RIP's number in the protocol.
     pub const RIP_NUMBER: usize = GENERAL;
 
@@ -47,6 +49,11 @@ impl Registers {
             .fold(0, |word, &byte| word << 8 | u64::from(byte))
     }
 
+    /// What a function has returned.
+    #[must_use]
+    pub fn rax(&self) -> u64 {
+        self.word(Self::RAX_NUMBER * 8)
+    }
     /// The next instruction.
     #[must_use]
     pub fn rip(&self) -> u64 {

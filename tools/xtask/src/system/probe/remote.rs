@@ -23,19 +23,38 @@ impl Remote {
     /// # Errors
     /// If there is none.
     pub fn attach(socket: &Path) -> Result<Self> {
-        let stream = UnixStream::connect(socket).context("no debugger port")?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        let mut remote = Self {
-            stream,
-            received: Vec::new(),
-        };
+        let mut remote = Self::connect(socket)?;
         // It ran, so it says that it has stopped.
         remote.stopped()?;
-        // QEMU manual, "GDB usage": 1 steps, 2 masks interrupts, 4 stops timers.
-        remote.expect_ok("Qqemu.sstep=7")?;
-        // QEMU names single registers only to those who asked for its description of them.
-        remote.ask("qXfer:features:read:target.xml:0,1")?;
+        remote.prepare()?;
         Ok(remote)
+    }
+
+    /// Of the machine that listens here and has not begun to run.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn attach_before_reset(socket: &Path) -> Result<Self> {
+        let mut remote = Self::connect(socket)?;
+        remote.prepare()?;
+        Ok(remote)
+    }
+
+    fn connect(socket: &Path) -> Result<Self> {
+        let stream = UnixStream::connect(socket).context("no debugger port")?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        Ok(Self {
+            stream,
+            received: Vec::new(),
+        })
+    }
+
+    fn prepare(&mut self) -> Result<()> {
+        // QEMU manual, "GDB usage": 1 steps, 2 masks interrupts, 4 stops timers.
+        self.expect_ok("Qqemu.sstep=7")?;
+        // QEMU names single registers only to those who asked for its description of them.
+        self.ask("qXfer:features:read:target.xml:0,1")?;
+        Ok(())
     }
 
     /// Lets the machine go.
@@ -59,7 +78,30 @@ impl Remote {
     /// # Errors
     /// If the machine refuses.
     pub fn set_rip(&mut self, rip: u64) -> Result<()> {
-        self.expect_ok(&format!("P{:x}={}", Registers::RIP_NUMBER, digits(rip)))
+        self.set(Registers::RIP_NUMBER, rip)
+    }
+
+    /// Changes RAX: what a function returns.
+    ///
+    /// # Errors
+    /// If the machine refuses.
+    pub fn set_rax(&mut self, rax: u64) -> Result<()> {
+        self.set(Registers::RAX_NUMBER, rax)
+    }
+
+    fn set(&mut self, register: usize, value: u64) -> Result<()> {
+        self.expect_ok(&format!("P{register:x}={}", digits(value)))
+    }
+
+    /// A word of memory, as the CPU sees it.
+    ///
+    /// # Errors
+    /// If it is not mapped.
+    pub fn read(&mut self, at: u64) -> Result<u64> {
+        let reply = self.ask(&format!("m{at:x},8"))?;
+        let word = u64::from_str_radix(&reply, 16).ok();
+        let word = word.with_context(|| format!("{at:#x} is answered {reply:?}"))?;
+        Ok(word.swap_bytes())
     }
 
     /// Writes a word of memory, as the CPU sees it.

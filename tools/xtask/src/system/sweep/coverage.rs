@@ -51,6 +51,37 @@ impl Kernel {
         Ok(start..start + VECTOR_STUB)
     }
 
+    /// What kind of instruction begins here.
+    ///
+    /// # Errors
+    /// If it is in no function.
+    pub fn mnemonic(&self, at: u64) -> Result<Mnemonic> {
+        let mut functions = self.functions.iter();
+        let within = |function: &&Function| {
+            (function.address..function.address + function.size).contains(&at)
+        };
+        let function = functions.find(within);
+        let function = function.with_context(|| format!("{at:#x} is in no function"))?;
+        let span = at..function.address + function.size;
+        let first = self.instructions(&span)?.into_iter().next();
+        Ok(first
+            .with_context(|| format!("no code at {at:#x}"))?
+            .mnemonic())
+    }
+
+    /// The first instruction of this kind in a function.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn first(&self, name: &str, mnemonic: Mnemonic) -> Result<u64> {
+        let instructions = self.instructions(&self.span(name)?)?;
+        let mut found = instructions.iter().filter(|it| it.mnemonic() == mnemonic);
+        let found = found
+            .next()
+            .with_context(|| format!("no {mnemonic:?} in `{name}`"))?;
+        Ok(found.ip())
+    }
+
     fn instructions(&self, span: &Range<u64>) -> Result<Vec<Instruction>> {
         let function = Function {
             address: span.start,

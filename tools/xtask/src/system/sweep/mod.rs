@@ -12,6 +12,7 @@
 
 mod coverage;
 mod landing;
+mod starting;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use iced_x86::Mnemonic;
@@ -37,10 +38,18 @@ const TURNS: usize = 1000;
 
 /// The tests.
 pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
-    vec![Case::new(
-        "an_nmi_lands_on_every_instruction_of_the_stubs",
-        || sweep(context),
-    )]
+    vec![
+        Case::new("an_nmi_lands_on_every_instruction_of_the_stubs", || {
+            sweep(context)
+        }),
+        Case::new("an_nmi_lands_on_a_cpu_that_is_just_starting", || {
+            starting::survives(context)
+        }),
+        Case::new(
+            "an_nmi_before_a_cpu_has_its_handler_resets_the_machine",
+            || starting::resets(context),
+        ),
+    ]
 }
 
 fn sweep(context: &Context<'_>) -> Verdict {
