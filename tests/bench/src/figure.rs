@@ -29,6 +29,10 @@ pub enum Figure {
     NmiSample,
     /// What each further address space adds to that.
     NmiClient,
+    /// The longest of the kernel's steps that free a large object.
+    LongPath,
+    /// The same while samples are taken as fast as they can be asked for.
+    LongPathSampled,
     /// A report for which every image must be read first.
     ReportCold,
     /// The same with every image read.
@@ -41,7 +45,7 @@ pub enum Figure {
 
 impl Figure {
     /// Every figure, in the order of the table.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 19] = [
         Self::Null,
         Self::Call,
         Self::CallWords,
@@ -58,6 +62,8 @@ impl Figure {
         Self::ReportCold,
         Self::ReportWarm,
         Self::Process,
+        Self::LongPath,
+        Self::LongPathSampled,
         Self::LongestEntry,
     ];
 
@@ -78,6 +84,8 @@ impl Figure {
             Self::TickSample => "tick-sample",
             Self::NmiSample => "nmi-sample",
             Self::NmiClient => "nmi-client",
+            Self::LongPath => "long-path",
+            Self::LongPathSampled => "long-path-sampled",
             Self::ReportCold => "report-cold",
             Self::ReportWarm => "report-warm",
             Self::Process => "process",
@@ -102,6 +110,8 @@ impl Figure {
             Self::TickSample => "tick, sample of 8 frames",
             Self::NmiSample => "NMI, sample of 8 frames",
             Self::NmiClient => "NMI, each client",
+            Self::LongPath => "a long kernel path",
+            Self::LongPathSampled => "the same in a storm",
             Self::ReportCold => "report, symbols cold",
             Self::ReportWarm => "report, symbols warm",
             Self::Process => "process, start to end",

@@ -55,6 +55,10 @@ pub enum Effect {
     Disarmed,
     /// Each tick or NMI took a sample, all of as many frames.
     SamplesAlike,
+    /// A path that is sampled takes no more than it and its samples.
+    PathUnchanged,
+    /// A sample was taken in the longest path.
+    PathSampled,
     /// The second report is the first.
     ReportsAlike,
     /// A program exited with 0.
@@ -73,6 +77,10 @@ impl fmt::Display for Effect {
             Self::RingRead => "the sample ring is read",
             Self::Disarmed => "the CPU stops sampling",
             Self::SamplesAlike => "each tick or NMI takes a sample of as many frames",
+            Self::PathUnchanged => {
+                "a path that is sampled takes what it takes alone, and its samples"
+            }
+            Self::PathSampled => "the longest path is sampled",
             Self::ReportsAlike => "both reports are the same",
             Self::ExitedWell => "the program exits with 0",
         })

@@ -8,6 +8,7 @@ mod counter;
 mod failure;
 mod messages;
 mod nmis;
+mod paths;
 mod profiled;
 mod programs;
 mod reports;
@@ -49,6 +50,7 @@ fn run() -> Result<(), Failure> {
     messages::end()?;
     let text = reports::measure(counter)?;
     programs::measure(counter)?;
+    paths::measure()?;
     longest_entry()?;
     println!("text {}", text.len());
     print!("{text}");
