@@ -50,12 +50,23 @@ fn given(name: &str) -> Result<Handle, Error> {
     startup::handle(name).ok_or(Error::NotFound)
 }
 
+/// Waits for a call; returns its first word, the number of the client. That a client has gone is delivered, too, and is no call.
+fn next_call(endpoint: Handle) -> Result<u64, Error> {
+    loop {
+        let received = message::receive(endpoint, NEVER)?;
+        if Delivery::from_raw(received.delivery) == Some(Delivery::Call) {
+            let [client, ..] = received.words;
+            return Ok(client);
+        }
+    }
+}
+
 fn turns() -> Result<(), Error> {
     let clients = [given("serve:truth-0")?, given("serve:truth-1")?];
     let mut turns = Turns::new();
     loop {
         for (client, endpoint) in clients.into_iter().enumerate() {
-            message::receive(endpoint, NEVER)?;
+            next_call(endpoint)?;
             serve(client, &mut turns, SERVED[client])?;
         }
     }
@@ -65,9 +76,9 @@ fn park() -> Result<(), Error> {
     let (first, second) = (given("serve:truth-0")?, given("serve:truth-1")?);
     let mut turns = Turns::new();
     loop {
-        message::receive(first, NEVER)?;
+        next_call(first)?;
         let first_call = syscall::reply_park()?;
-        message::receive(second, NEVER)?;
+        next_call(second)?;
         let second_call = syscall::reply_park()?;
         apart(&mut turns, APART);
         for (client, call) in [(1, second_call), (0, first_call)] {
@@ -83,11 +94,8 @@ fn any() -> Result<(), Error> {
     let endpoint = given("serve:truth-any")?;
     let mut turns = Turns::new();
     loop {
-        let received = message::receive(endpoint, NEVER)?;
-        if Delivery::from_raw(received.delivery) == Some(Delivery::Call) {
-            let [client, ..] = received.words;
-            serve(client as usize, &mut turns, ANY)?;
-        }
+        let client = next_call(endpoint)?;
+        serve(client as usize, &mut turns, ANY)?;
     }
 }
 

@@ -67,10 +67,11 @@ fn start(session: &mut Session, subject: &Subject) -> Result<Vec<u64>> {
     programs.map(|program| session.start(program)).collect()
 }
 
-/// Ends programs. What one says at its end comes when it likes.
+/// Ends programs, none of which has ended by itself. What others say of that comes when it likes.
 fn end(session: &mut Session, pids: &[u64]) -> Verdict {
     for pid in pids.iter().rev() {
-        session.settle(format!("kill {pid}\n").as_bytes())?;
+        let shown = session.settle(format!("kill {pid}\n").as_bytes())?;
+        ensure!(!shown.contains("it has ended"), "{shown}");
     }
     Ok(())
 }
