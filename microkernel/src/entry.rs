@@ -11,6 +11,7 @@ use kcore::hardware::Hardware;
 use kcore::kernel::{CpuState, Kernel, Parts};
 use kcore::profile::{Context, Interrupted};
 use kcore::sched::leave::Next;
+use kcore::sched::view::View;
 use kcore::trace::Ring;
 use spin::Once;
 
@@ -23,7 +24,13 @@ static KERNEL: Once<Kernel<Machine>> = Once::new();
 /// are kicked.
 #[inline(never)]
 pub fn make_kernel(parts: Parts<Machine>) -> &'static Kernel<Machine> {
-    KERNEL.call_once(|| Kernel::new(parts))
+    let kernel = KERNEL.call_once(|| Kernel::new(parts));
+    for state in kernel.cpus {
+        if let Some(cpu) = PerCpu::of(state.token.id()) {
+            cpu.view.call_once(|| View::new(kernel, state));
+        }
+    }
+    kernel
 }
 
 fn kernel() -> &'static Kernel<Machine> {
@@ -65,13 +72,7 @@ const fn kind_of(which: u8) -> (InterruptKind, u32) {
 /// for it.
 #[inline]
 pub fn nmi(cpu: &PerCpu, at: impl Context) -> bool {
-    let Some(kernel) = KERNEL.get() else {
-        return false;
-    };
-    kernel
-        .cpus
-        .get(cpu.id.index())
-        .is_some_and(|state| kernel.nmi(state, at))
+    cpu.view.get().is_some_and(|view| view.nmi(at))
 }
 
 /// An interrupt, in user mode or while idle.

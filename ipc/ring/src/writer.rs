@@ -12,6 +12,8 @@ use ipc::abi::profile::SLOT_WORDS;
 pub struct Writer<'a> {
     head: &'a AtomicU64,
     slots: &'a [[AtomicU64; SLOT_WORDS]],
+    /// One less than there are slots, which is a power of two.
+    mask: usize,
     /// Records written, as only the writer knows it: it stores the ring's head and never reads it back.
     written: AtomicU64,
 }
@@ -36,6 +38,7 @@ impl<'a> Writer<'a> {
         Some(Self {
             head: header.get(WORD_HEAD)?,
             slots: slots.as_chunks().0.get(..geometry.records())?,
+            mask: geometry.records() - 1,
             written: AtomicU64::new(written),
         })
     }
@@ -70,11 +73,8 @@ impl<'a> Writer<'a> {
     pub fn resume(&self, used: usize) -> Slot<'_> {
         let written = self.head();
         Slot {
-            // There is a power of two of them.
-            words: &self.slots[written as usize & (self.slots.len() - 1)],
-            head: self.head,
-            written: &self.written,
-            sequence: written + 1,
+            words: &self.slots[written as usize & self.mask],
+            ring: self,
             used: used.clamp(Slot::FIRST, SLOT_WORDS),
         }
     }
@@ -83,10 +83,8 @@ impl<'a> Writer<'a> {
 /// A record being written. Dropped without [`Slot::publish`] it was never there.
 #[derive(Debug)]
 pub struct Slot<'a> {
+    ring: &'a Writer<'a>,
     words: &'a [AtomicU64; SLOT_WORDS],
-    head: &'a AtomicU64,
-    written: &'a AtomicU64,
-    sequence: u64,
     used: usize,
 }
 
@@ -151,9 +149,10 @@ impl Slot<'_> {
     /// Makes the record visible, under this header word.
     #[inline]
     pub fn publish(self, header: u64) {
+        let sequence = self.ring.head() + 1;
         self.words[1].store(header, Ordering::Relaxed);
-        self.words[0].store(self.sequence, Ordering::Release);
-        self.head.store(self.sequence, Ordering::Release);
-        self.written.store(self.sequence, Ordering::Relaxed);
+        self.words[0].store(sequence, Ordering::Release);
+        self.ring.head.store(sequence, Ordering::Release);
+        self.ring.written.store(sequence, Ordering::Relaxed);
     }
 }

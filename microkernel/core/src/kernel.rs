@@ -15,7 +15,7 @@ use crate::mem::frames::Frames;
 use crate::mem::grace::Grace;
 use crate::object::queue::PriorityQueue;
 use crate::object::{Memory, Notification, Pools, Process, Thread, ThreadId};
-use crate::profile::Driver;
+use crate::profile::{self, Driver};
 use crate::sched::load::CpuLoad;
 use crate::timers::TimerQueue;
 use crate::trace;
@@ -45,12 +45,19 @@ pub struct CpuState {
     pub load: CpuLoad,
     /// What it did, event by event, while that was traced.
     pub trace: trace::Ring,
+    /// What the profiling driver keeps for it.
+    pub sampling: &'static profile::CpuState,
 }
 
 impl CpuState {
     /// A CPU that has not started.
     #[must_use]
-    pub fn new(id: CpuId, timers: TimerQueue, trace: trace::Ring) -> Self {
+    pub fn new(
+        id: CpuId,
+        timers: TimerQueue,
+        trace: trace::Ring,
+        sampling: &'static profile::CpuState,
+    ) -> Self {
         Self {
             token: Cpu::new(id),
             current: AtomicU32::new(ThreadId::NONE),
@@ -62,6 +69,7 @@ impl CpuState {
             timers: Lock::new(timers),
             load: CpuLoad::default(),
             trace,
+            sampling,
         }
     }
     /// The thread it runs.

@@ -11,7 +11,7 @@ use x86_64::registers::model_specific::Msr;
 #[derive(Clone, Copy, Debug)]
 pub enum Local {
     /// Registers in memory.
-    X(Registers),
+    X(Registers<0x400>),
     /// Registers among the MSRs.
     X2,
 }
@@ -84,7 +84,7 @@ impl LocalBus for Local {
 
 /// An I/O APIC's index and data registers.
 #[derive(Clone, Copy, Debug)]
-pub struct Io(pub Registers);
+pub struct Io(pub Registers<0x20>);
 
 impl IoBus for Io {
     fn read(&self, index: u8) -> u32 {

@@ -1,7 +1,7 @@
 //! Clocks of known rate. [`kcore::boot::calibrate`] measures the time-stamp counter and the APIC's timer against them.
 
 use super::cpu::tsc;
-use super::devices::Registers;
+use super::sampling::HpetRegisters;
 use kcore::apic::local::{LocalApic, LocalBus};
 use kcore::boot::calibrate::{self, Counters, Measured};
 use kcore::boot::tsc::{Error, Reference};
@@ -11,7 +11,7 @@ use x86_64::instructions::port::Port;
 #[derive(Clone, Copy, Debug)]
 pub enum Clock {
     /// The HPET's main counter.
-    Hpet(Registers, Reference),
+    Hpet(HpetRegisters, Reference),
     /// The power management timer, at this port.
     PmTimer(u16, Reference),
     /// Channel 2 of the interval timer.
@@ -34,7 +34,7 @@ fn port_read(port: u16) -> u8 {
 impl Clock {
     /// The HPET behind these registers, set running.
     #[must_use]
-    pub fn hpet(registers: Registers) -> Option<Self> {
+    pub fn hpet(registers: HpetRegisters) -> Option<Self> {
         let capabilities = u64::from(registers.read(4)) << 32 | u64::from(registers.read(0));
         let reference = kcore::boot::acpi::hpet::reference(capabilities)?;
         registers.write(HPET_CONFIGURATION, registers.read(HPET_CONFIGURATION) | 1);
@@ -50,7 +50,7 @@ impl Clock {
 
     /// The registers and the rate of an HPET.
     #[must_use]
-    pub const fn as_hpet(self) -> Option<(Registers, u64)> {
+    pub const fn as_hpet(self) -> Option<(HpetRegisters, u64)> {
         match self {
             Self::Hpet(registers, reference) => Some((registers, reference.hz)),
             Self::PmTimer(..) | Self::Pit => None,

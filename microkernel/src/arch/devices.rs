@@ -11,38 +11,31 @@ use kcore::boot::memory::Range;
 use x86_64::VirtAddr;
 use x86_64::instructions::tlb;
 
-/// A device's registers, mapped uncached for ever.
+/// A device's registers, in so many bytes, mapped uncached for ever.
 #[derive(Clone, Copy, Debug)]
-pub struct Registers {
+pub struct Registers<const BYTES: u64> {
     base: u64,
-    bytes: u64,
 }
 
 static NEXT: AtomicU64 = AtomicU64::new(DEVICES);
 
-impl Registers {
+impl<const BYTES: u64> Registers<BYTES> {
     /// Maps the registers at a physical address. The firmware said that they are there.
     ///
     /// # Errors
     /// When there is no memory for the tables.
-    pub fn map(
-        memory: &mut BootMemory,
-        mapper: &Mapper,
-        at: u64,
-        bytes: u64,
-    ) -> Result<Self, OutOfMemory> {
-        let pages = Range::sized(at, bytes).outer_pages();
+    pub fn map(memory: &mut BootMemory, mapper: &Mapper, at: u64) -> Result<Self, OutOfMemory> {
+        let pages = Range::sized(at, BYTES).outer_pages();
         let base = NEXT.fetch_add(pages.bytes(), Ordering::Relaxed);
         mapper.map(memory, base, pages, DEVICE)?;
         Ok(Self {
             base: base + (at - pages.start),
-            bytes,
         })
     }
 
     const fn pointer<T>(self, offset: u64) -> *mut T {
         assert!(
-            offset + size_of::<T>() as u64 <= self.bytes,
+            offset <= BYTES - size_of::<T>() as u64,
             "a register of the device"
         );
         (self.base + offset) as *mut T

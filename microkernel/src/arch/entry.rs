@@ -83,7 +83,7 @@ impl Context for Saved<'_> {
         self.regs.get(Reg::Rbp)
     }
     fn is_user(self) -> bool {
-        self.regs.get(Reg::Cs) & 3 == 3
+        self.regs.get(Reg::Cs) & 3 != 0
     }
     fn interrupts_off(self) -> bool {
         interrupts_off(self.regs.get(Reg::Rflags))

@@ -3,7 +3,7 @@
 use super::apic::{Io, Local};
 use super::layout::PAGE;
 use super::percpu::{self, OwnStack, PerCpu};
-use super::sampling::Hpet;
+use super::sampling::{Alone, Hpet};
 use super::{cpu, direct, power};
 use crate::fatal;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -24,6 +24,7 @@ use kcore::boot::features::Features;
 use kcore::boot::memory::{Range, RangeSet};
 use kcore::boot::tsc::Scale;
 use kcore::hardware::{Hardware, PhysMemory};
+use kcore::mem::entry::Entry;
 use kcore::mem::frame_set::FrameSet;
 use kcore::profile::Machine as SampledMachine;
 use spin::Once;
@@ -46,8 +47,8 @@ pub struct Machine {
     pub io: TicketMutex<Vec<IoApic<Io>, IO_APICS_MAX>>,
     /// Interrupt wiring.
     pub madt: Madt,
-    /// A timer that can send the CPU NMIs if there is but one.
-    pub hpet: Option<OneShot<Hpet>>,
+    /// What can send the CPU NMIs if there is but one.
+    pub alone: Option<Alone>,
     /// Lines that signal by edge.
     pub edges: EdgeLines,
     /// Interrupt lines there are.
@@ -191,9 +192,12 @@ impl PhysMemory for Machine {
     }
     #[inline]
     fn user_words(&self, tagged: u64) -> Option<&'static [AtomicU64; 512]> {
-        let at = self.mapped.tagged_in_largest(tagged)?;
+        self.mapped.tagged_in_largest(tagged)?;
+        let tagged = direct::pointer::<u8>(tagged);
+        // SAFETY: so many bytes above a frame of RAM, in the direct map.
+        let words = unsafe { tagged.sub(Entry::TO_USER as usize) };
         // SAFETY: as for `words`.
-        Some(unsafe { &*direct::pointer(at.0) })
+        Some(unsafe { &*words.cast() })
     }
     fn read(&self, at: PhysAddr) -> u64 {
         let word = self.ram::<AtomicU64>(at, 8);
@@ -312,7 +316,9 @@ impl Hardware for Machine {
         self.lines
     }
     fn keeps(&self, line: u32) -> bool {
-        self.hpet.as_ref().is_some_and(|hpet| hpet.line() == line)
+        self.alone
+            .as_ref()
+            .is_some_and(|alone| alone.hpet.line() == line)
     }
 
     fn port_read(&self, port: u16, bytes: u8) -> u32 {
@@ -357,5 +363,13 @@ impl SampledMachine for Machine {
     }
     fn kernel_stack(&self, cpu: CpuId, rsp: u64) -> Option<OwnStack> {
         OwnStack::of(cpu, rsp)
+    }
+    #[inline]
+    fn space(&self) -> Frame {
+        PhysAddr(Cr3::read_raw().0.start_address().as_u64()).frame()
+    }
+    #[inline]
+    fn next_sample(&self, _: CpuId) -> u64 {
+        self.alone.as_ref().map_or(0, Alone::next)
     }
 }

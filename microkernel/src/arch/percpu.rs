@@ -4,6 +4,7 @@
 
 use super::idt;
 use super::layout::{CPU_AREAS, PAGE};
+use super::machine::Machine;
 use super::memory::{BootMemory, OutOfMemory};
 use super::paging::{Mapper, READ_WRITE};
 use core::arch::asm;
@@ -16,6 +17,8 @@ use kcore::base::cpu::{CPUS_MAX, CpuId};
 use kcore::base::regs::SavedRegs;
 use kcore::boot::memory::Range;
 use kcore::profile::{KernelWords, Span};
+use kcore::sched::view::View;
+use spin::Once;
 use x86_64::VirtAddr;
 use x86_64::instructions::tables::load_tss;
 use x86_64::registers::model_specific::{GsBase, KernelGsBase};
@@ -65,6 +68,8 @@ pub struct PerCpu {
     pub timer: TimerPlan,
     /// What its timer is set to, in nanoseconds since boot.
     pub armed: AtomicU64,
+    /// The kernel as seen from here, once there is one: an NMI finds it in one step.
+    pub view: Once<View<'static, Machine>>,
     gdt: GlobalDescriptorTable,
     tss: UnsafeCell<TaskStateSegment>,
 }
@@ -258,6 +263,7 @@ impl PerCpu {
             tsc_offset: AtomicI64::new(0),
             timer: TimerPlan::new(u64::from(id.0)),
             armed: AtomicU64::new(u64::MAX),
+            view: Once::new(),
             gdt,
             tss: UnsafeCell::new(tss),
         };

@@ -6,7 +6,7 @@ use super::percpu::PerCpu;
 use core::ops::RangeInclusive;
 use core::sync::atomic::{AtomicU64, Ordering};
 use ipc::abi::profile::Source;
-use kcore::apic::hpet::{COUNTS_MAX, HpetBus, OneShot};
+use kcore::apic::hpet::{self, COUNTS_MAX, HpetBus, OneShot};
 use kcore::apic::pace::{PERIOD, Pace};
 use kcore::base::cpu::CpuId;
 use kcore::hardware::Hardware;
@@ -49,7 +49,8 @@ impl SampleSource for Neighbours {
 /// With one CPU: a timer of the HPET, which interrupts by a line that the I/O APIC turns into an NMI.
 #[derive(Debug)]
 pub struct Alone {
-    hpet: &'static OneShot<Hpet>,
+    /// The timer.
+    pub hpet: OneShot<Hpet>,
     pace: Pace,
     /// Counts of a period.
     period: AtomicU64,
@@ -58,7 +59,7 @@ pub struct Alone {
 impl Alone {
     /// Of this timer.
     #[must_use]
-    pub fn new(hpet: &'static OneShot<Hpet>) -> Self {
+    pub const fn new(hpet: OneShot<Hpet>) -> Self {
         Self {
             hpet,
             pace: Pace::new(0),
@@ -67,6 +68,14 @@ impl Alone {
     }
     fn period(&self) -> u64 {
         self.period.load(Ordering::Relaxed)
+    }
+    /// Asks for the next NMI, and says how many samples were due since the last one and not taken: part of the sampling path.
+    #[inline]
+    pub fn next(&self) -> u64 {
+        let period = self.period();
+        let late = u64::from(self.hpet.next(self.pace.interval(period) as u32));
+        // One that waited for a division each time would take longer.
+        if late < period { 0 } else { late / period }
     }
 }
 
@@ -89,19 +98,14 @@ impl SampleSource for Alone {
         Trigger::Own
     }
     fn arm(&self, _: CpuId, frequency: u64) {
-        // An interval has up to one and a half of it.
-        let period = self.hpet.counts(SECOND / frequency).min(COUNTS_MAX * 2 / 3);
+        // An interval has at least half of it, and at most one and a half.
+        let period = self.hpet.counts(SECOND / frequency);
+        let period = period.clamp(2, COUNTS_MAX * 2 / 3);
         self.period.store(period, Ordering::Relaxed);
         self.hpet.start(self.pace.interval(period));
     }
     fn disarm(&self, _: CpuId) {
         self.hpet.stop();
-    }
-    fn next(&self, _: CpuId) -> u64 {
-        let period = self.period();
-        let late = u64::from(self.hpet.next(self.pace.interval(period) as u32));
-        // One that waited for a division each time would take longer.
-        if late < period { 0 } else { late / period }
     }
     fn is_lost(&self, _: CpuId) -> bool {
         let late = self.hpet.passed().map_or(0, u64::from);
@@ -109,9 +113,12 @@ impl SampleSource for Alone {
     }
 }
 
+/// As many registers as an HPET has at most.
+pub type HpetRegisters = Registers<{ hpet::BYTES }>;
+
 /// The HPET's registers.
 #[derive(Clone, Copy, Debug)]
-pub struct Hpet(pub Registers);
+pub struct Hpet(pub HpetRegisters);
 
 impl HpetBus for Hpet {
     fn read(&self, offset: u64) -> u32 {

@@ -6,7 +6,7 @@ use crate::arch::devices::{Registers, Window};
 use crate::arch::machine::{self, Machine};
 use crate::arch::memory::OutOfMemory;
 use crate::arch::percpu::PerCpu;
-use crate::arch::sampling::Hpet;
+use crate::arch::sampling::{Alone, Hpet};
 use crate::arch::start::Boot;
 use crate::arch::{apic, cpu, power};
 use crate::fatal::refuse;
@@ -15,7 +15,7 @@ use core::sync::atomic::Ordering;
 use heapless::Vec;
 use ipc::abi::layout::INTERRUPTS;
 use kcore::apic::edge::EdgeLines;
-use kcore::apic::hpet::{self, OneShot};
+use kcore::apic::hpet::OneShot;
 use kcore::apic::io::IoApic;
 use kcore::apic::local::LocalApic;
 use kcore::base::addr::Tsc;
@@ -25,10 +25,6 @@ use kcore::boot::acpi::{self, Tables};
 use kcore::boot::tsc::Scale;
 use kcore::mem::frame_set::FrameSet;
 use spin::mutex::TicketMutex;
-
-/// Bytes of registers of each kind of device.
-const LOCAL_BYTES: u64 = 0x400;
-const IO_BYTES: u64 = 0x20;
 
 /// Finds out what machine this is, and prepares the boot CPU's part of it.
 ///
@@ -60,7 +56,7 @@ pub fn machine(boot: &mut Boot) -> Result<&'static Machine, OutOfMemory> {
         {
             Some(base) => {
                 let (memory, mapper) = (&mut boot.memory, &boot.mapper);
-                Clock::hpet(Registers::map(memory, mapper, base, hpet::BYTES)?)
+                Clock::hpet(Registers::map(memory, mapper, base)?)
             }
             None => None,
         },
@@ -76,7 +72,9 @@ pub fn machine(boot: &mut Boot) -> Result<&'static Machine, OutOfMemory> {
         .max()
         .map_or(0, |end| end.min(INTERRUPTS));
     let hpet = clocks.iter().flatten().find_map(|clock| clock.as_hpet());
-    let hpet = hpet.and_then(|(registers, hz)| OneShot::find(Hpet(registers), hz, lines));
+    let alone = hpet
+        .and_then(|(registers, hz)| OneShot::find(Hpet(registers), hz, lines))
+        .map(Alone::new);
     let highest = boot.mapped.ranges().last().map_or(0, |range| range.end);
     let words = boot.memory.slice(FrameSet::words(highest), |_| 0)?;
     let mapped = FrameSet::new(words, &boot.mapped);
@@ -87,7 +85,7 @@ pub fn machine(boot: &mut Boot) -> Result<&'static Machine, OutOfMemory> {
         madt,
         edges: EdgeLines::new(),
         lines,
-        hpet,
+        alone,
         scale: Scale::new(Tsc(cpu::tsc()), rates.tsc_hz),
         timer_mode: rates.timer,
         ram: boot.info.ram.clone(),
@@ -126,12 +124,7 @@ fn local(boot: &mut Boot, madt: &Madt) -> Result<LocalApic<apic::Local>, OutOfMe
         apic::Local::X2
     } else {
         let (memory, mapper) = (&mut boot.memory, &boot.mapper);
-        apic::Local::X(Registers::map(
-            memory,
-            mapper,
-            madt.local_base,
-            LOCAL_BYTES,
-        )?)
+        apic::Local::X(Registers::map(memory, mapper, madt.local_base)?)
     };
     local.switch_on();
     let local = LocalApic(local);
@@ -147,7 +140,7 @@ fn io(boot: &mut Boot, madt: &Madt) -> Result<Vec<IoApic<apic::Io>, IO_APICS_MAX
     let mut io = Vec::new();
     for entry in &madt.io_apics {
         let (memory, mapper) = (&mut boot.memory, &boot.mapper);
-        let registers = Registers::map(memory, mapper, entry.base, IO_BYTES)?;
+        let registers = Registers::map(memory, mapper, entry.base)?;
         // There is room for all that the table's reader keeps.
         let _ = io.push(IoApic::new(apic::Io(registers), entry.first));
     }

@@ -7,7 +7,7 @@ use crate::arch::image::{image, kernel_map, physical, stubs};
 use crate::arch::machine::Machine;
 use crate::arch::memory::{BootMemory, OutOfMemory};
 use crate::arch::percpu::AREA_BYTES;
-use crate::arch::sampling::{Alone, Neighbours};
+use crate::arch::sampling::Neighbours;
 use crate::arch::start::Boot;
 use crate::log;
 use core::mem::take;
@@ -123,9 +123,9 @@ fn sources(
     machine: &'static Machine,
     cpus: u8,
 ) -> Result<&'static [&'static dyn SampleSource], OutOfMemory> {
-    let nmi: Option<&'static dyn SampleSource> = match &machine.hpet {
+    let nmi: Option<&'static dyn SampleSource> = match &machine.alone {
         _ if cpus > 1 => Some(&NEIGHBOURS),
-        Some(hpet) => Some(memory.value(Alone::new(hpet))?),
+        Some(alone) => Some(alone),
         None => None,
     };
     let mut sources = nmi.into_iter().chain([&TICKS as &dyn SampleSource]);
@@ -166,7 +166,9 @@ pub fn parts(
         let timers = timers.next().expect("there is a chunk for each CPU");
         let events = events.next().expect("there is a chunk for each CPU");
         let (timers, ring) = (TimerQueue::new(timers), trace::Ring::new(events));
-        CpuState::new(CpuId(index as u8), timers, ring)
+        let id = CpuId(index as u8);
+        let sampling = profiler.state(id).expect("the driver knows each CPU");
+        CpuState::new(id, timers, ring, sampling)
     })?;
 
     let (frames, free_pages) = frames(take(&mut boot.memory), highest(boot), &cpus[0].token)?;
@@ -255,7 +257,7 @@ fn driver(
         let words = crate::arch::memory::ring_words(first, index, Geometry::KERNEL);
         let ring =
             Writer::format(words, Geometry::KERNEL).expect("a ring has its geometry's words");
-        profile::CpuState::new(ring)
+        profile::CpuState::new(CpuId(index as u8), ring)
     })?;
     let map = kernel_map(memory.slice(1, |_| span(stubs()))?);
     let driver =

@@ -1,6 +1,7 @@
 //! The proof that NMIs arrive: every CPU gets one before any sample depends on it.
 
 use crate::arch::machine::Machine;
+use crate::arch::sampling::Alone;
 use crate::log::notice;
 use ipc::abi::profile::Source;
 use kcore::base::addr::Nanos;
@@ -16,10 +17,10 @@ const SOON: u64 = 20_000;
 
 /// Has each CPU sent an NMI, and offers the source that works so if all of them arrive.
 pub fn nmis(kernel: &Kernel<Machine>, machine: &Machine) {
-    let proven = match (kernel.cpus, &machine.hpet) {
-        ([alone], Some(hpet)) => {
+    let proven = match (kernel.cpus, &machine.alone) {
+        ([cpu], Some(Alone { hpet, .. })) => {
             machine.route_hpet(hpet);
-            let arrives = arrives(kernel, machine, alone.token.id(), || {
+            let arrives = arrives(kernel, machine, cpu.token.id(), || {
                 hpet.start(hpet.counts(SOON))
             });
             // It would interrupt again when its counter comes round.

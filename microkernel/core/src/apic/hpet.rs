@@ -100,17 +100,18 @@ impl<B: HpetBus> OneShot<B> {
     /// Interrupts once, after so many counts: at least one, at most [`COUNTS_MAX`]. In place of what was asked
     /// before.
     pub fn start(&self, counts: u64) {
-        self.next(counts.min(COUNTS_MAX) as u32);
+        self.next(counts.clamp(1, COUNTS_MAX) as u32);
         let configuration = self.bus.read(self.register(0));
         self.bus.write(self.register(0), configuration | ENABLED);
     }
 
-    /// The same once it was started and has interrupted, after [`COUNTS_MAX`] at most. Says how many counts ago it was to.
+    /// The same once it was started and has interrupted; there is no check that it is at least one count, since none would be missed, and
+    /// no more than [`COUNTS_MAX`]. Says how many counts ago it was to interrupt.
     #[inline]
     pub fn next(&self, counts: u32) -> u32 {
         let now = self.bus.read(COUNTER);
         let late = now.wrapping_sub(self.asked.load(Relaxed));
-        let at = now.wrapping_add(counts.max(1));
+        let at = now.wrapping_add(counts);
         self.asked.store(at, Relaxed);
         self.bus.write(self.comparator, at);
         late
@@ -210,8 +211,10 @@ mod tests {
         assert_eq!((comparator(), timer.passed()), (asked, None));
         hpet.counter.set(asked + 49);
         assert_eq!(timer.passed(), Some(50));
-        assert_eq!(timer.next(0), 51);
-        assert_eq!(comparator(), asked + 52, "never now: that would be missed");
+        assert_eq!(timer.next(1), 51);
+        assert_eq!(comparator(), asked + 52);
+        timer.start(0);
+        assert_eq!(comparator(), asked + 53, "never now: that would be missed");
         timer.start(u64::MAX);
         assert_eq!(timer.passed(), None);
     }

@@ -15,21 +15,19 @@ impl Pace {
     /// A sequence of its own for each seed.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
-        // Far apart in the generator's cycle, by the golden ratio's fraction of 2^64.
-        Self(AtomicU64::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+        // Far apart in the generator's cycle, by the golden ratio's fraction of 2^64; the state is odd.
+        Self(AtomicU64::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1))
     }
 
     /// The next interval, in the unit of the period, which is below 2^32.
     #[inline]
     pub fn interval(&self, period: u64) -> u64 {
-        // A linear congruential generator with Knuth's factor for MMIX ("The Art of Computer Programming", volume 2, 3.3.4, table 1); the
-        // upper bits are the good ones.
+        // A multiplicative congruential generator with Knuth's factor for MMIX ("The Art of Computer Programming", volume 2, 3.3.4, table
+        // 1), of a period of 2^62; the upper bits are the good ones.
         let state = self.0.load(Relaxed);
         let next = state.wrapping_mul(6_364_136_223_846_793_005);
-        let next = next.wrapping_add(1_442_695_040_888_963_407);
         self.0.store(next, Relaxed);
-        let random = next >> 32;
-        period / 2 + ((random * (period + 1)) >> 32)
+        period / 2 + (((next >> 32) * period) >> 32)
     }
 }
 

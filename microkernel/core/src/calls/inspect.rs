@@ -183,7 +183,7 @@ impl<H: Hardware> Kernel<H> {
         let process = thread.process.load(Relaxed);
         let pinned = thread.pinned.load(Relaxed);
         let info = ThreadInfo {
-            tid: thread.tid.load(Relaxed).into(),
+            tid: thread.tid().into(),
             pid: self.process(process).pid.load(Relaxed).into(),
             process: process.into(),
             state: state.public() as u64,

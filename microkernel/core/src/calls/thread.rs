@@ -155,7 +155,7 @@ impl<H: Hardware> Kernel<H> {
         let (ticks, _) = self.thread_time(id, thread)?;
         let nanos = self.hw.tsc_to_nanos(ticks);
         Ok((
-            thread.tid.load(Relaxed).into(),
+            thread.tid().into(),
             thread.status().state().public() as u64,
             nanos,
         ))

@@ -6,7 +6,6 @@ use crate::handles::Grant;
 use crate::hardware::Hardware;
 use crate::kernel::{CpuState, Kernel};
 use crate::object::Thread;
-use core::sync::atomic::Ordering::Relaxed;
 use ipc::abi::message::{HANDLES_MAX, HANDLES_OFFSET, SLOT_BYTES, SLOT_MOVE};
 use ipc::abi::trace::TraceKind;
 use ipc::abi::{Error, Handle, Rights, Tag};
@@ -139,7 +138,7 @@ impl<H: Hardware> Kernel<H> {
             self.hw.copy(sender.buffer(), receiver.buffer(), tag.len());
         }
         if self.is_tracing() && (tag.handles() != 0 || !tag.is_empty()) {
-            let to = receiver.tid.load(Relaxed);
+            let to = receiver.tid();
             let event = self.event_of(TraceKind::Transfer, sender);
             self.record(cpu, event.words(to.into(), tag.raw()));
         }

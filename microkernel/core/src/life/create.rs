@@ -191,7 +191,11 @@ impl<H: Hardware> Kernel<H> {
         thread.fs_base.store(start.base, Relaxed);
         thread.stack.store(start.stack, Relaxed);
         thread.process.store(slot, Relaxed);
-        thread.tid.store(tid, Relaxed);
+        let pid = process.pid.load(Relaxed);
+        thread.image.store(process.image.load(Relaxed), Relaxed);
+        thread
+            .ids
+            .store(u64::from(pid) | u64::from(tid) << 32, Relaxed);
         thread.base_priority.store(priority, Relaxed);
         thread.priority.store(priority, Relaxed);
         thread.pinned.store(ANY_CPU, Relaxed);

@@ -81,7 +81,7 @@ impl<H: Hardware> Kernel<H> {
         }
         let mut report = CrashReport {
             kind: kind as u64,
-            tid: thread.tid.load(Relaxed).into(),
+            tid: thread.tid().into(),
             error_code: error,
             address: if kind == FaultKind::Page { address } else { 0 },
             registers: REPORTED.map(|reg| thread.regs.get(reg)),

@@ -157,8 +157,11 @@ pub struct Thread {
     status: AtomicU64,
     /// Pool slot of its process. Written at creation.
     pub process: AtomicU32,
-    /// Thread id, never reused. Written at creation.
-    pub tid: AtomicU32,
+    /// The number of its process and, in the upper half, its own, which is never reused: a word of a sample's record. Written at
+    /// creation.
+    pub ids: AtomicU64,
+    /// Its process's image. Written at creation.
+    pub image: AtomicU32,
     /// Priority it was given.
     pub base_priority: AtomicU8,
     /// Priority it has: the given one, or more while it serves.
@@ -230,7 +233,8 @@ impl Thread {
             regs: SavedRegs::new(),
             status: AtomicU64::new(0),
             process: AtomicU32::new(u32::MAX),
-            tid: AtomicU32::new(0),
+            ids: AtomicU64::new(0),
+            image: AtomicU32::new(0),
             base_priority: AtomicU8::new(0),
             priority: AtomicU8::new(0),
             pinned: AtomicU8::new(ANY_CPU),
@@ -262,6 +266,12 @@ impl Thread {
             cpu_ticks: AtomicU64::new(0),
             refs: AtomicU32::new(0),
         }
+    }
+
+    /// Its number.
+    #[must_use]
+    pub fn tid(&self) -> u32 {
+        (self.ids.load(Ordering::Relaxed) >> 32) as u32
     }
 
     /// Its status now.

@@ -3,7 +3,7 @@
 //! Written by one CPU and read by anyone at any time, in no order, since nothing is decided by them. What is counted with a sample is
 //! written by one context at a time; the rest, where a tick and an NMI may meet, by additions that are atomic.
 
-use super::chain::Findings;
+use super::findings::Findings;
 use crate::apic::timer::DueSample;
 use crate::sched::load::add;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -57,18 +57,13 @@ impl Counters {
     pub(super) fn run_begins(&self) {
         self.delay_max.store(0, Relaxed);
     }
-    /// What was found on the way, and how many TSC ticks it took.
+    /// It took so many TSC ticks.
     #[inline]
-    pub(super) fn found(&self, findings: Findings, ticks: u64) {
+    pub(super) fn took(&self, ticks: u64) {
         add(&self.cost, ticks);
-        // What is found sets a flag, too.
-        if findings.flags != 0 {
-            self.odd(findings);
-        }
     }
-    #[cold]
-    #[inline(never)]
-    fn odd(&self, findings: Findings) {
+    /// What was found on the way.
+    pub(super) fn found(&self, findings: Findings) {
         let Findings {
             flags,
             cut,

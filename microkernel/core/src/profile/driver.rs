@@ -1,82 +1,22 @@
 //! The driver: what `profd` may ask of it, and what each CPU does for it in its tick.
 //!
-//! [`Driver::on_tick`] and [`Driver::on_nmi`] are the sampling path; its rules are in [`super`]. Start, stop and status are system
-//! calls: they take the control lock, which no tick and no NMI does.
+//! [`Driver::on_tick`] is part of the sampling path; its rules are in [`super`]. Start, stop and status are system calls: they take the
+//! control lock, which no tick and no NMI does.
 
 use super::arming::{Arming, Duty};
-use super::counters::Counters;
-use super::expected::{Expected, Purpose};
-use super::interrupted::{Context, Interrupted};
+use super::cpu::{CpuState, DISARMED};
+use super::expected::Expected;
+use super::interrupted::Interrupted;
 use super::layout::KernelMap;
 use super::machine::Machine;
-use super::record::{self, Place};
 use super::source::{self, SampleSource, Trigger};
 use super::threads::Threads;
-use crate::apic::timer::DueSample;
 use crate::base::addr::Tsc;
 use crate::base::cpu::{CPUS_MAX, Cpu, CpuId};
 use crate::base::lock::{Lock, rank};
-use core::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering, compiler_fence};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering, compiler_fence};
 use ipc::abi::Error;
 use ipc::abi::profile::{EventSpec, ProfilerStatus, SampleCounters, Source, SourceRequest};
-use sample_ring::Writer;
-
-/// What the driver keeps for a CPU, made at boot and kept for the life of the system.
-#[derive(Debug)]
-pub struct CpuState {
-    ring: Writer<'static>,
-    /// What takes this CPU's samples, or [`DISARMED`]. Set before this CPU's source starts and cleared after it stopped, by this
-    /// CPU. So only one of its tick and its NMI writes to the ring, whatever is still on its way from the run before.
-    pub(super) armed: AtomicU8,
-    expected: Expected,
-    counters: Counters,
-    /// TSC until which this CPU has itself again, after a sample.
-    rests_until: AtomicU64,
-    /// Records written when `profd` was last woken.
-    announced: AtomicU64,
-}
-
-/// TSC ticks that no rest takes, some milliseconds: a CPU whose counter is so far ahead is not waited for.
-const REST_MAX: u64 = 1 << 24;
-
-/// No [`Trigger`].
-pub(super) const DISARMED: u8 = 0;
-
-impl CpuState {
-    /// The state of a CPU with this ring.
-    #[must_use]
-    pub fn new(ring: Writer<'static>) -> Self {
-        Self {
-            ring,
-            armed: AtomicU8::new(DISARMED),
-            expected: Expected::default(),
-            counters: Counters::default(),
-            rests_until: AtomicU64::new(0),
-            announced: AtomicU64::new(0),
-        }
-    }
-
-    #[inline]
-    fn is_armed(&self, trigger: Trigger) -> bool {
-        self.armed.load(Ordering::Relaxed) == trigger as u8
-    }
-
-    /// Whether this CPU has done nothing but take a sample for too long to take another: it gets as long for itself as that took.
-    fn rests(&self, now: Tsc) -> bool {
-        let rest = self.rests_until.load(Ordering::Relaxed);
-        (1..REST_MAX).contains(&rest.wrapping_sub(now.0))
-    }
-
-    /// Has this CPU's own source cause an NMI. If one is announced already, by a run that ended before it came, that is this one.
-    #[inline]
-    fn ask_own(&self, source: &dyn SampleSource, cpu: CpuId) {
-        let _ = self.expected.announce(Purpose::Sample);
-        let missed = source.next(cpu);
-        if missed > 0 {
-            self.counters.missed(missed);
-        }
-    }
-}
 
 /// Whether `profd` is to be woken; the kernel signals its notification when it is out of the sampling path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,11 +32,11 @@ pub enum Wake {
 
 /// The profiling driver.
 pub struct Driver {
-    cpus: &'static [CpuState],
+    pub(super) cpus: &'static [CpuState],
     sources: &'static [&'static dyn SampleSource],
     /// Bit per source that works.
     offered: AtomicU64,
-    map: KernelMap,
+    pub(super) map: KernelMap,
     arming: Arming,
     /// Index of the source of the run, or the last one; beyond the sources before the first. Written before a run begins.
     source: AtomicUsize,
@@ -141,6 +81,12 @@ impl Driver {
                 self.offered.fetch_or(1 << index, Ordering::Release);
             }
         }
+    }
+
+    /// What the driver keeps for a CPU; `None` if there is no such CPU.
+    #[must_use]
+    pub fn state(&self, cpu: CpuId) -> Option<&'static CpuState> {
+        self.cpus.get(cpu.index())
     }
 
     /// The NMI that a CPU is about to get; `None` if there is no such CPU.
@@ -234,7 +180,7 @@ impl Driver {
         at: &Interrupted,
         missed: u64,
         machine: &M,
-        threads: &T,
+        threads: T,
     ) -> Wake {
         let duty = self.arming.duty(cpu);
         if duty == Duty::Rest {
@@ -252,7 +198,7 @@ impl Driver {
                 // An interrupt of the source on this CPU finds `armed` set.
                 compiler_fence(Ordering::SeqCst);
                 if source.trigger() == Trigger::Own {
-                    let _ = state.expected.announce(Purpose::Sample);
+                    state.expected.announce_own();
                 }
                 source.arm(cpu, self.frequency.load(Ordering::Relaxed));
                 phase_changed(self.arming.armed(cpu, machine.tsc()))
@@ -261,9 +207,9 @@ impl Driver {
                 match source.trigger() {
                     Trigger::Tick => {
                         state.counters.missed(missed);
-                        self.sample_in_tick(state, cpu, at, machine, threads);
+                        self.sample_in_tick(state, at, machine, threads);
                     }
-                    Trigger::Own if source.is_lost(cpu) => state.ask_own(source, cpu),
+                    Trigger::Own if source.is_lost(cpu) => state.ask_own(machine),
                     Trigger::Own | Trigger::Neighbour => {}
                 }
                 ring_filled(state)
@@ -280,103 +226,7 @@ impl Driver {
         }
     }
 
-    /// A sample of this CPU's neighbour is due at `now`, by this CPU's timer. The CPU to send an NMI to; `None` if there is nothing to
-    /// ask for, or the neighbour has not handled the last one yet, or rests from it.
-    #[must_use]
-    pub fn on_due(&self, cpu: CpuId, due: DueSample, now: Tsc) -> Option<CpuId> {
-        let state = self.cpus.get(cpu.index())?;
-        if !state.is_armed(Trigger::Neighbour) {
-            return None;
-        }
-        state.counters.asked(due);
-        let next = cpu.index() + 1;
-        let next = if next == self.cpus.len() { 0 } else { next };
-        if self.cpus[next].rests(now) {
-            state.counters.throttled();
-            None
-        } else if self.cpus[next].expected.announce(Purpose::Sample) {
-            Some(CpuId(next as u8))
-        } else {
-            state.counters.missed(1);
-            None
-        }
-    }
-
-    /// This CPU's timer has put the next sample off: asking for the last one took it too long.
-    pub fn put_off(&self, cpu: CpuId) {
-        if let Some(state) = self.cpus.get(cpu.index()) {
-            state.counters.throttled();
-        }
-    }
-
-    /// An NMI on this CPU, with what it interrupted. False if nothing here asked for it.
-    #[inline]
-    pub fn on_nmi<M: Machine, T: Threads>(
-        &self,
-        cpu: CpuId,
-        at: impl Context,
-        machine: &M,
-        threads: &T,
-    ) -> bool {
-        let Some(state) = self.cpus.get(cpu.index()) else {
-            return false;
-        };
-        match state.expected.claim() {
-            None => return false,
-            Some(Purpose::Proof) => return true,
-            Some(Purpose::Sample) => {}
-        }
-        let own = state.is_armed(Trigger::Own);
-        if !own && !state.is_armed(Trigger::Neighbour) {
-            state.counters.late();
-            return true;
-        }
-        self.sample(state, cpu, at, machine, threads);
-        if own && let Some(source) = self.source() {
-            state.ask_own(source, cpu);
-        }
-        true
-    }
-
-    /// The same, apart: so that the NMI has a [`Driver::sample`] of its own, in one function with what comes before and after it.
-    #[inline(never)]
-    fn sample_in_tick<M: Machine, T: Threads>(
-        &self,
-        state: &CpuState,
-        cpu: CpuId,
-        at: &Interrupted,
-        machine: &M,
-        threads: &T,
-    ) {
-        self.sample(state, cpu, at, machine, threads);
-    }
-
-    #[inline(always)]
-    fn sample<M: Machine, T: Threads>(
-        &self,
-        state: &CpuState,
-        cpu: CpuId,
-        at: impl Context,
-        machine: &M,
-        threads: &T,
-    ) {
-        let now = machine.tsc();
-        state.counters.taken();
-        let place = Place {
-            cpu,
-            machine,
-            map: &self.map,
-        };
-        let findings = record::write(&state.ring, &place, now, at, threads);
-        let end = machine.tsc().0;
-        // Of one CPU's counter, which does not go back.
-        let ticks = end.wrapping_sub(now.0);
-        state
-            .rests_until
-            .store(end.wrapping_add(ticks), Ordering::Relaxed);
-        state.counters.found(findings, ticks);
-    }
-
+    /// The source of the run that is on, or was last.
     #[inline]
     fn source(&self) -> Option<&'static dyn SampleSource> {
         self.sources

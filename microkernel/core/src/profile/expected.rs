@@ -20,6 +20,7 @@ pub enum Purpose {
 }
 
 const NOTHING: u8 = 0;
+const SAMPLE: u8 = Purpose::Sample as u8;
 
 /// The NMI that a CPU is about to get.
 #[derive(Debug, Default)]
@@ -36,14 +37,24 @@ impl Expected {
             .is_ok()
     }
 
+    /// Announces the next NMI, on its own CPU, where nobody else announces any. One that is still on its way is that one.
+    #[inline]
+    pub(super) fn announce_own(&self) {
+        self.0.store(SAMPLE, Ordering::Release);
+    }
+
     /// Takes the announcement of the NMI that is being handled; `None` if there was none.
     #[inline]
     pub fn claim(&self) -> Option<Purpose> {
         match self.0.swap(NOTHING, Ordering::AcqRel) {
-            NOTHING => None,
-            proof if proof == Purpose::Proof as u8 => Some(Purpose::Proof),
-            _ => Some(Purpose::Sample),
+            SAMPLE => Some(Purpose::Sample),
+            other => Self::seldom(other),
         }
+    }
+
+    #[cold]
+    fn seldom(word: u8) -> Option<Purpose> {
+        (word != NOTHING).then_some(Purpose::Proof)
     }
 
     /// Whether an announced NMI has not been handled yet.

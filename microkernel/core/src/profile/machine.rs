@@ -1,7 +1,7 @@
 //! What taking a sample asks of the machine: physical memory, this CPU's kernel stacks, and the time.
 
 use super::layout::Span;
-use crate::base::addr::Tsc;
+use crate::base::addr::{Frame, Tsc};
 use crate::base::cpu::CpuId;
 use crate::hardware::PhysMemory;
 
@@ -24,4 +24,11 @@ pub trait Machine: PhysMemory {
     fn tsc(&self) -> Tsc;
     /// The kernel or IST stack of a CPU that an address points into, or to the end of: an empty stack.
     fn kernel_stack(&self, cpu: CpuId, rsp: u64) -> Option<Self::KernelWords<'_>>;
+    /// Root of the tables that this CPU has on: of the program that was interrupted, if it was one.
+    fn space(&self) -> Frame;
+    /// Has the source that is its own trigger cause the next NMI of a CPU; says how many samples were due since the last one and not
+    /// taken. Only of a machine with such a source.
+    fn next_sample(&self, _: CpuId) -> u64 {
+        0
+    }
 }

@@ -14,27 +14,33 @@
 
 mod arming;
 mod chain;
+mod clients;
 mod counters;
+mod cpu;
 mod driver;
 mod expected;
+mod findings;
 mod interrupted;
 mod layout;
 mod machine;
+mod program;
 mod record;
+mod sampling;
 mod source;
 mod stack;
 mod threads;
 mod translate;
 mod walk;
 
-pub use driver::{CpuState, Driver, Wake};
+pub use cpu::CpuState;
+pub use driver::{Driver, Wake};
 pub use expected::{Expected, Purpose};
 pub use interrupted::{Context, Interrupted, interrupts_off};
 pub use layout::{KernelMap, Span};
 pub use machine::{KernelWords, Machine};
 pub use source::{SampleSource, Tick, Trigger};
 pub(crate) use stack::UserStack;
-pub use threads::{ThreadView, Threads};
+pub use threads::{Names, ThreadView, Threads};
 pub(crate) use walk::{End, follow};
 
 #[cfg(test)]

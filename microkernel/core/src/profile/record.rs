@@ -2,21 +2,27 @@
 //!
 //! Part of the sampling path; its rules are in [`super`]. The layout is [`ipc::abi::profile`]'s.
 
-use super::chain::{Findings, Program, client_parts, kernel_part, program_part};
+use super::chain::{kernel_part, program_part};
+use super::clients::client_parts;
+use super::cpu::CpuState;
+use super::findings::{Findings, PROGRAM};
 use super::interrupted::{Context, Interrupted};
 use super::layout::KernelMap;
 use super::machine::Machine;
+use super::program::Program;
 use super::stack::{KernelStack, UserStack};
-use super::threads::{ThreadView, Threads};
+use super::threads::{Names, Threads};
 use super::translate::{Run, Window};
-use super::walk::Stack;
+use super::walk::{Stack, Walk, follow_on};
 use crate::base::addr::Tsc;
 use crate::base::cpu::CpuId;
 use crate::hardware::Words;
+use core::sync::atomic::Ordering;
+use ipc::abi::layout::USER_END;
 use ipc::abi::profile::{
-    FIXED_WORDS, Header, KIND_SAMPLE, LAYOUT_VERSION, SLOT_WORDS, STACK_WORDS, flags,
+    FIRST_FRAMES, FIXED_WORDS, Header, KIND_SAMPLE, LAYOUT_VERSION, SLOT_WORDS, STACK_WORDS, flags,
 };
-use sample_ring::{Slot, Writer};
+use sample_ring::Slot;
 
 /// What a sample stands for until there are sources that can say: one event.
 const WEIGHT: u64 = 1;
@@ -24,128 +30,136 @@ const WEIGHT: u64 = 1;
 const EVENT: u8 = 0;
 
 // The first part always fits, and a client behind it.
-const _: () =
-    assert!(FIXED_WORDS + STACK_WORDS + ipc::abi::profile::FIRST_FRAMES + 6 <= SLOT_WORDS);
+const _: () = assert!(FIXED_WORDS + STACK_WORDS + FIRST_FRAMES + 6 <= SLOT_WORDS);
 
 /// The CPU that is sampled, and what its kernel looks like.
 #[derive(Debug)]
 pub(super) struct Place<'a, M> {
-    pub cpu: CpuId,
+    pub cpu: &'a CpuState,
     pub machine: &'a M,
     pub map: &'a KernelMap,
 }
 
 /// Writes a record of what was interrupted at `now`.
-// In one function with the NMI's claim, so that nothing is handed over in memory; what is seldom is in a function apart.
+// One function with the NMI's claim, so that nothing is handed over in memory; what is seldom is in functions apart.
 #[inline(always)]
-pub(super) fn write<M: Machine, T: Threads, C: Context>(
-    ring: &Writer<'_>,
-    place: &Place<'_, M>,
+pub(super) fn write<M: Machine, T: Threads>(
+    Place { cpu, machine, map }: Place<'_, M>,
     now: Tsc,
-    at: C,
-    threads: &T,
-) -> Findings {
-    let current = threads.current();
-    let near = Program::in_user_mode(at).and_then(|program| {
-        let thread = threads.view(current?)?;
-        Near::of(place.machine, thread, program)
-    });
-    let Some(near) = near else {
-        return write_any(ring, place, now, at, threads);
+    at: impl Context,
+    threads: T,
+) {
+    let Some((current, usual)) = Usual::of(machine, &threads, at) else {
+        return write_any(cpu, machine, map, now, at, threads);
     };
-    let mut slot = ring.begin();
-    let mut findings = Findings::default();
-    if !slot.extend(fixed_words(now, near.program, Some(&near.thread))) {
-        findings.truncated();
-    }
-    let stack = near.write(&mut slot, &mut findings, place.machine);
-    let context = if at.interrupts_off() {
-        flags::INTERRUPTS_OFF
-    } else {
-        0
+    let mut slot = cpu.ring.begin();
+    let Some(walked) = usual.write(&mut slot, now, threads.names(current)) else {
+        return write_any(cpu, machine, map, now, at, threads);
     };
-    if let Some(server) = current
-        && threads.served(server).is_some()
-    {
-        let own = Own {
-            used: slot.used(),
-            findings,
-            context,
-            stack,
-        };
-        return write_clients(ring, own, place, threads, server);
+    let callers = match walked {
+        Ok(callers) => callers,
+        Err(walk) => {
+            let stack = UserStack::at(machine, machine.space(), usual.page);
+            return write_far(cpu, machine, threads, current, stack, walk);
+        }
+    };
+    slot.fill(1 + callers);
+    if threads.served(current).is_some() {
+        return write_clients(cpu, machine, threads, current, slot.used());
     }
-    publish(slot, place.cpu, findings.flags | context, stack);
-    findings
-}
-
-/// What a record has of the interrupted thread itself.
-struct Own {
-    used: usize,
-    findings: Findings,
-    context: u16,
-    stack: u8,
+    let more = Header {
+        tagged: (slot.used() - USUAL_WORDS) as u8,
+        ..Header::default()
+    };
+    slot.publish(cpu.usual + more.pack());
 }
 
 /// The rest of the record of a thread that serves. The slot is not handed over: it would have to be in memory for all others, too.
 #[inline(never)]
 fn write_clients<M: Machine, T: Threads>(
-    ring: &Writer<'_>,
-    own: Own,
-    place: &Place<'_, M>,
-    threads: &T,
+    cpu: &CpuState,
+    machine: &M,
+    threads: T,
     server: T::Thread,
-) -> Findings {
-    let mut slot = ring.resume(own.used);
-    let mut findings = own.findings;
-    client_parts(&mut slot, &mut findings, place.machine, threads, server);
-    publish(slot, place.cpu, findings.flags | own.context, own.stack);
-    findings
+    used: usize,
+) {
+    let mut slot = cpu.ring.resume(used);
+    let mut findings = Findings::default();
+    client_parts(&mut slot, &mut findings, machine, threads, server);
+    publish(slot, cpu, findings, 0, STACK_WORDS as u8);
 }
 
-/// A thread that was interrupted in its program, with all words that are kept of the top of its stack in one page: nearly always it
-/// is so, and most of its frames are there, too.
-struct Near<'a, W> {
-    thread: ThreadView<'a>,
+/// The rest of the record of a thread whose frames are not all in one page, or odd.
+#[cold]
+#[inline(never)]
+fn write_far<M: Machine, T: Threads>(
+    cpu: &CpuState,
+    machine: &M,
+    threads: T,
+    thread: T::Thread,
+    mut stack: UserStack<'_, M>,
+    walk: Walk,
+) {
+    let mut slot = cpu.ring.resume(USUAL_WORDS);
+    let mut findings = Findings::default();
+    let (taken, end) = follow_on(&mut stack, walk, slot.free(FIRST_FRAMES - 1));
+    slot.fill(taken);
+    findings.end(PROGRAM, end);
+    if threads.served(thread).is_some() {
+        client_parts(&mut slot, &mut findings, machine, threads, thread);
+    }
+    publish(slot, cpu, findings, 0, STACK_WORDS as u8);
+}
+
+/// Words of a usual record before the callers: RIP is the last.
+const USUAL_WORDS: usize = FIXED_WORDS + STACK_WORDS + 1;
+
+/// A thread that was interrupted in its program, which has interrupts on, with all words that are kept of the top of its stack in one page: nearly
+/// always it is so, and most of its frames are there, too.
+struct Usual<W> {
     program: Program,
     page: Window<W>,
     top: Run<STACK_WORDS>,
 }
 
-impl<'a, W: Words> Near<'a, W> {
+impl<W: Words> Usual<W> {
+    // Inlined with `write`: see there.
     #[inline(always)]
-    fn of<M: Machine<Words<'a> = W>>(
-        machine: &'a M,
-        thread: ThreadView<'a>,
-        program: Program,
-    ) -> Option<Self> {
-        let page = Window::of(machine, thread.root, program.rsp)?;
-        Some(Self {
-            thread,
-            program,
-            page,
-            top: page.run(program.rsp)?,
-        })
+    fn of<'m, M: Machine<Words<'m> = W>, T: Threads>(
+        machine: &'m M,
+        threads: &T,
+        at: impl Context,
+    ) -> Option<(T::Thread, Self)> {
+        let current = threads.current()?;
+        if !at.is_user() || at.rip() >= USER_END {
+            return None;
+        }
+        let page = Window::of(machine, machine.space(), at.rsp())?;
+        // Read only now, and so not kept over the call.
+        let program = Program::interrupted(at);
+        let top = page.run(program.rsp)?;
+        Some((current, Self { program, page, top }))
     }
 
-    /// Puts the top of the stack and the frames into the slot. Says how many words of the stack there are.
+    /// Puts all into the slot, and says of the callers, which are there to be filled, how far they go. `None` if there is no room.
+    // As above.
     #[inline(always)]
-    fn write<M: Machine<Words<'a> = W>>(
+    fn write(
         &self,
         slot: &mut Slot<'_>,
-        findings: &mut Findings,
-        machine: &'a M,
-    ) -> u8 {
-        let mut stack = 0;
-        if let Some(places) = slot.free(STACK_WORDS).first_chunk() {
-            self.page.copy(self.top, places);
-            slot.fill(STACK_WORDS);
-            stack = STACK_WORDS as u8;
+        now: Tsc,
+        names: Names<'_>,
+    ) -> Option<Result<usize, Walk>> {
+        let Program { rip, rsp, rbp } = self.program;
+        if !slot.extend(fixed_words(now, self.program, Some(names))) {
+            return None;
         }
-        let root = self.thread.root;
-        self.program
-            .part_near(slot, findings, machine, root, self.page);
-        stack
+        self.page
+            .copy(self.top, slot.free(STACK_WORDS).first_chunk()?);
+        slot.fill(STACK_WORDS);
+        let (first, places) = slot.free(FIRST_FRAMES).split_first()?;
+        first.store(rip, Ordering::Relaxed);
+        Some(self.page.follow(Walk::from(rsp, rbp), places))
     }
 }
 
@@ -153,21 +167,26 @@ impl<'a, W: Words> Near<'a, W> {
 /// no thread.
 #[inline(never)]
 fn write_any<M: Machine, T: Threads>(
-    ring: &Writer<'_>,
-    place: &Place<'_, M>,
+    cpu: &CpuState,
+    machine: &M,
+    map: &KernelMap,
     now: Tsc,
     at: impl Context,
-    threads: &T,
-) -> Findings {
+    threads: T,
+) {
     let at = &at.whole();
-    let mut slot = ring.begin();
+    let mut slot = cpu.ring.begin();
     let mut findings = Findings::default();
     let current = threads.current();
     let thread = current.and_then(|current| threads.view(current));
-    if !slot.extend(fixed_words(now, Program::interrupted(at), thread.as_ref())) {
+    if !slot.extend(fixed_words(
+        now,
+        Program::interrupted(at),
+        thread.map(|thread| thread.names),
+    )) {
         findings.truncated();
     }
-    let mut program = thread.map(|thread| UserStack::new(place.machine, thread.root));
+    let mut program = thread.map(|thread| UserStack::new(machine, thread.root));
     let stack;
     if at.user {
         stack = program
@@ -175,41 +194,46 @@ fn write_any<M: Machine, T: Threads>(
             .map_or(0, |program| top(&mut slot, program, at.rsp));
         program_part(&mut slot, &mut findings, at, program.as_mut());
     } else {
-        let kernel = place.machine.kernel_stack(place.cpu, at.rsp);
-        let mut kernel = kernel.map(|words| KernelStack {
-            words,
-            map: place.map,
-        });
+        let kernel = machine.kernel_stack(cpu.id, at.rsp);
+        let mut kernel = kernel.map(|words| KernelStack { words, map });
         stack = kernel
             .as_mut()
             .map_or(0, |kernel| top(&mut slot, kernel, at.rsp));
         let (kernel, program) = (kernel.as_mut(), thread.as_ref().zip(program.as_mut()));
-        kernel_part(&mut slot, &mut findings, at, place.map, kernel, program);
+        kernel_part(&mut slot, &mut findings, at, map, kernel, program);
     }
     if let Some(server) = current
         && threads.served(server).is_some()
     {
-        client_parts(&mut slot, &mut findings, place.machine, threads, server);
+        client_parts(&mut slot, &mut findings, machine, threads, server);
     }
-    publish(slot, place.cpu, findings.flags | context_flags(at), stack);
-    findings
+    publish(slot, cpu, findings, context_flags(at), stack);
 }
 
-#[inline(always)]
-fn fixed_words(now: Tsc, at: Program, thread: Option<&ThreadView<'_>>) -> [u64; 5] {
-    let (pid, tid, image) = thread.map_or((0, 0, 0), |t| (t.pid, t.tid, t.image));
-    [
-        now.0,
-        u64::from(pid) | u64::from(tid) << 32,
-        u64::from(image) | WEIGHT << 32,
-        at.rsp,
-        at.rbp,
-    ]
+#[inline]
+fn fixed_words(now: Tsc, at: Program, names: Option<Names<'_>>) -> [u64; 5] {
+    let (ids, image) = names.map_or((0, 0), |Names { ids, image }| {
+        let image = image.load(Ordering::Relaxed);
+        (ids.load(Ordering::Relaxed), u64::from(image))
+    });
+    [now.0, ids, image | WEIGHT << 32, at.rsp, at.rbp]
 }
 
-#[inline(always)]
-fn publish(slot: Slot<'_>, cpu: CpuId, flags: u16, stack: u8) {
-    let header = Header {
+/// Puts the record where readers find it, and counts what was found.
+fn publish(slot: Slot<'_>, cpu: &CpuState, findings: Findings, context: u16, stack: u8) {
+    let tagged = slot.used() - FIXED_WORDS - usize::from(stack);
+    let flags = findings.flags | context;
+    slot.publish(header(cpu.id, flags, stack, tagged as u8).pack());
+    cpu.counters.found(findings);
+}
+
+/// The header word of a usual record without callers.
+pub(super) const fn usual_header(cpu: CpuId) -> u64 {
+    header(cpu, 0, STACK_WORDS as u8, 1).pack()
+}
+
+const fn header(cpu: CpuId, flags: u16, stack: u8, tagged: u8) -> Header {
+    Header {
         version: LAYOUT_VERSION,
         kind: KIND_SAMPLE,
         cpu: cpu.0,
@@ -217,9 +241,8 @@ fn publish(slot: Slot<'_>, cpu: CpuId, flags: u16, stack: u8) {
         flags,
         stack,
         counters: 0,
-        tagged: (slot.used() - FIXED_WORDS) as u8 - stack,
-    };
-    slot.publish(header.pack());
+        tagged,
+    }
 }
 
 const fn context_flags(at: &Interrupted) -> u16 {

@@ -15,7 +15,7 @@ pub enum Trigger {
     Tick = 1,
     /// An NMI that another CPU sends, when its timer says so.
     Neighbour = 2,
-    /// An NMI that the source itself causes on its CPU, after [`SampleSource::arm`] and each [`SampleSource::next`].
+    /// An NMI that the source itself causes on its CPU, after [`SampleSource::arm`] and each `Machine::next_sample`.
     Own = 3,
 }
 
@@ -35,11 +35,6 @@ pub trait SampleSource: Sync {
     fn arm(&self, cpu: CpuId, frequency: u64);
     /// Stops it on this CPU. An NMI that is on its way still comes.
     fn disarm(&self, cpu: CpuId);
-    /// Asks for the next NMI, and says how many samples were due since the last one and not taken: part of the sampling path. Only of a
-    /// source that is its own [`Trigger`].
-    fn next(&self, _: CpuId) -> u64 {
-        0
-    }
     /// Whether the NMI that it asked for is so late that it will not come; only of a source that is its own [`Trigger`].
     fn is_lost(&self, _: CpuId) -> bool {
         false

@@ -86,6 +86,7 @@ impl<W: Words> Window<W> {
     }
 
     /// Copies words to as many places.
+    // Inlined, because the words would have to be looked for again in each of them: that they are all here is known by its caller.
     #[inline(always)]
     pub(super) fn copy<const N: usize>(self, from: Run<N>, to: &[AtomicU64; N]) {
         for (index, place) in to.iter().enumerate() {
@@ -93,45 +94,46 @@ impl<W: Words> Window<W> {
         }
     }
 
-    /// Goes on with a walk for as long as its frames are here and there is nothing odd about them: nearly always to the end. Says
-    /// how far it came, and whether that was the end.
+    /// Goes on with a walk for as long as its frames are here and there is nothing odd about them: nearly always to the end, and then
+    /// says how many return addresses there are.
+    ///
+    /// # Errors
+    /// How far it came, for who can tell what is next.
+    // Inlined, because it is all that the usual sample does with the page: what it works with stays in registers.
     #[inline(always)]
-    pub(super) fn follow(self, from: Walk, places: &[AtomicU64]) -> (Walk, bool) {
+    pub(super) fn follow(self, from: Walk, places: &[AtomicU64]) -> Result<usize, Walk> {
         /// The last word that a frame can begin at.
         const LAST: u64 = WORDS - 2;
-        let mut index = self.index(from.frame);
-        if index > LAST || from.frame < from.floor {
-            return (from, false);
+        let mut frame = self.index(from.frame);
+        if frame > LAST || from.frame < from.floor {
+            // There is none, or it is elsewhere.
+            return if from.frame == 0 { Ok(0) } else { Err(from) };
         }
         let mut taken = 0;
-        let complete = loop {
-            let outer = self.words.word(index as usize);
-            let address = self.words.word(index as usize + 1);
+        while taken < places.len() {
+            let address = self.words.word(frame as usize + 1);
             // 0 becomes the largest number.
             if address.wrapping_sub(1) >= USER_END - 1 {
-                break address == 0;
+                if address == 0 {
+                    return Ok(taken);
+                }
+                break;
             }
-            let Some(place) = places.get(taken) else {
-                break false;
-            };
-            place.store(address, Ordering::Relaxed);
-            let next = self.index(outer);
-            if next > LAST || next < index + 2 {
-                // As the outermost frame has it. Else this frame is walked again, by who can tell.
-                let complete = next == self.index(0);
-                taken += usize::from(complete);
-                break complete;
+            places[taken].store(address, Ordering::Relaxed);
+            let next = self.index(self.words.word(frame as usize));
+            if next <= frame + 1 || next > LAST {
+                break;
             }
             taken += 1;
-            index = next;
-        };
-        let frame = self.start + index * 8;
-        let walk = Walk {
+            frame = next;
+        }
+        // The last frame is looked at again.
+        let frame = self.start + frame * 8;
+        Err(Walk {
             taken,
             frame,
             floor: frame,
-        };
-        (walk, complete)
+        })
     }
 }
 

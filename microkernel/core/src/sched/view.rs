@@ -4,30 +4,36 @@ use crate::apic::timer::DueSample;
 use crate::hardware::Hardware;
 use crate::kernel::{CpuState, Kernel};
 use crate::object::thread::{Status, Thread};
-use crate::profile::{Context, Interrupted, Machine, ThreadView, Threads, Wake};
+use crate::profile::{Context, Interrupted, Machine, Names, ThreadView, Threads, Wake};
 use crate::sched::load::add;
 use core::sync::atomic::Ordering::Relaxed;
 
-/// Threads, looked at from a CPU.
-struct View<'a, H: Hardware + 'static> {
-    kernel: &'a Kernel<H>,
-    cpu: &'a CpuState,
+/// The kernel, looked at from a CPU.
+pub struct View<'k, H: Hardware + 'static> {
+    kernel: &'k Kernel<H>,
+    cpu: &'k CpuState,
 }
 
-impl<'a, H: Hardware> Threads for View<'a, H> {
+impl<'a, H: Hardware> Threads for &'a View<'_, H> {
     type Thread = &'a Thread;
 
     fn current(&self) -> Option<&'a Thread> {
-        self.kernel.pools.threads.at(self.cpu.current()?.0)
+        // No thread has the number that stands for none.
+        self.kernel.pools.threads.at(self.cpu.current.load(Relaxed))
     }
 
-    fn view<'t>(&'t self, thread: &'a Thread) -> Option<ThreadView<'t>> {
+    fn names(&self, thread: &'a Thread) -> Names<'_> {
+        Names {
+            ids: &thread.ids,
+            image: &thread.image,
+        }
+    }
+
+    fn view(&self, thread: &'a Thread) -> Option<ThreadView<'_>> {
         let processes = &self.kernel.pools.processes;
         let process = processes.at(thread.process.load(Relaxed))?;
         Some(ThreadView {
-            pid: process.pid.load(Relaxed),
-            tid: thread.tid.load(Relaxed),
-            image: process.image.load(Relaxed),
+            names: self.names(thread),
             root: process.root()?,
             regs: &thread.regs,
         })
@@ -56,24 +62,29 @@ impl<H: Hardware> Kernel<H> {
     }
 }
 
-impl<H: Hardware + Machine> Kernel<H> {
-    /// This CPU's part in a profile, in its tick, before anything else changes what the tick interrupted.
-    pub(crate) fn sample(&self, cpu: &CpuState, interrupted: &Interrupted, missed: u64) -> Wake {
-        self.profiler.on_tick(
-            cpu.token.id(),
-            interrupted,
-            missed,
-            self.hw,
-            &View { kernel: self, cpu },
-        )
+impl<'k, H: Hardware + Machine> View<'k, H> {
+    /// From this CPU.
+    #[must_use]
+    pub const fn new(kernel: &'k Kernel<H>, cpu: &'k CpuState) -> Self {
+        Self { kernel, cpu }
     }
 
     /// An NMI on this CPU, wherever that was. False if nothing in the kernel asked for it. Obeys the rules of the sampling path.
     #[inline]
-    pub fn nmi(&self, cpu: &CpuState, at: impl Context) -> bool {
+    pub fn nmi(&self, at: impl Context) -> bool {
+        let Self { kernel, cpu } = self;
         add(&cpu.load.nmis, 1);
-        let threads = View { kernel: self, cpu };
-        self.profiler.on_nmi(cpu.token.id(), at, self.hw, &threads)
+        kernel.profiler.on_nmi(cpu.sampling, at, kernel.hw, self)
+    }
+}
+
+impl<H: Hardware + Machine> Kernel<H> {
+    /// This CPU's part in a profile, in its tick, before anything else changes what the tick interrupted.
+    pub(crate) fn sample(&self, cpu: &CpuState, interrupted: &Interrupted, missed: u64) -> Wake {
+        let id = cpu.token.id();
+        let view = View::new(self, cpu);
+        self.profiler
+            .on_tick(id, interrupted, missed, self.hw, &view)
     }
 
     /// Tells `profd` what the sampling path found, from outside it.

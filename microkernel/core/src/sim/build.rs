@@ -95,9 +95,6 @@ fn kernel(machine: &'static Machine, cpus: usize) -> (Kernel<Machine>, nmis::Rin
         let slots: Vec<_> = (0..TRACE).map(|_| trace::Slot::default()).collect();
         trace::Ring::new(Box::leak(slots.into_boxed_slice()))
     };
-    let states: Vec<_> = (0..cpus as u8)
-        .map(|id| CpuState::new(CpuId(id), timers(), trace()))
-        .collect();
     let words = FIRST as usize + FRAMES;
     let map = KernelMap {
         text: Span::EMPTY,
@@ -107,6 +104,8 @@ fn kernel(machine: &'static Machine, cpus: usize) -> (Kernel<Machine>, nmis::Rin
         interrupts: Span::EMPTY,
     };
     let (profiler, rings) = nmis::driver(cpus, map);
+    let state = |id| CpuState::new(id, timers(), trace(), profiler.state(id).unwrap());
+    let states: Vec<_> = (0..cpus as u8).map(|id| state(CpuId(id))).collect();
     let work = vec![None; 2 * PROCESSES + THREADS + ENDPOINTS + NOTIFICATIONS + OBJECTS];
     let kernel = Kernel::new(Parts {
         hw: machine,

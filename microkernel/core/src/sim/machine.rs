@@ -409,4 +409,7 @@ impl profile::Machine for Machine {
     fn kernel_stack(&self, _: CpuId, _: u64) -> Option<NoStack> {
         None
     }
+    fn space(&self) -> Frame {
+        Frame(self.core().root.load(SeqCst))
+    }
 }

@@ -10,6 +10,7 @@ use crate::hardware::Hardware;
 use crate::kernel::{CpuState, Kernel};
 use crate::object::thread::{Status, ThreadId};
 use crate::profile::{self, Driver, Interrupted, KernelMap, Purpose, SampleSource, Trigger};
+use crate::sched::view::View;
 use ipc::abi::profile::{DOMAINS_ALL, EventSpec, Marker, Source, SourceRequest, flags};
 use sample_ring::{AtomicU64, Geometry, Part, Reader, Sample, Writer};
 use std::cell::Cell;
@@ -86,10 +87,11 @@ pub fn driver(cpus: usize, map: KernelMap) -> (Driver, Rings) {
         Box::leak(words.collect())
     };
     let rings: Vec<_> = (0..cpus).map(ring).collect();
-    let state = |words: &&'static [AtomicU64]| {
-        profile::CpuState::new(Writer::format(words, RING).expect("it is large enough"))
+    let state = |(id, words): (usize, &&'static [AtomicU64])| {
+        let ring = Writer::format(words, RING).expect("it is large enough");
+        profile::CpuState::new(CpuId(id as u8), ring)
     };
-    let states: Vec<_> = rings.iter().map(state).collect();
+    let states: Vec<_> = rings.iter().enumerate().map(state).collect();
     let driver = Driver::new(Box::leak(states.into()), &[&Points], map).unwrap();
     driver.offer(Source::TimerNmi, Trigger::Neighbour);
     (driver, Rings(rings))
@@ -138,7 +140,7 @@ impl Nmis {
         };
         nmi.sent.fetch_add(1, Relaxed);
         let before = self.links(state);
-        assert!(self.kernel.nmi(state, &at), "it was asked for");
+        assert!(View::new(self.kernel, state).nmi(&at), "it was asked for");
         let mut ring = nmi.ring.lock().unwrap();
         for sample in ring.drain().unwrap() {
             let clients = self.judge(state, &before, &sample.unwrap());
@@ -231,7 +233,7 @@ impl Nmis {
         let process = self.kernel.process_of(thread);
         Marker {
             pid: process.pid.load(Relaxed),
-            tid: thread.tid.load(Relaxed),
+            tid: thread.tid(),
             image: process.image.load(Relaxed),
         }
     }

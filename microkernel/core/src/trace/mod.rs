@@ -69,12 +69,12 @@ impl<H: Hardware> Kernel<H> {
     /// As [`Self::event`], of a thread that is at hand.
     pub(crate) fn event_of(&self, kind: TraceKind, thread: &Thread) -> Event {
         let pid = self.process_of(thread).pid.load(Relaxed);
-        Event::new(kind).of(pid, thread.tid.load(Relaxed))
+        Event::new(kind).of(pid, thread.tid())
     }
 
     /// The thread id of a thread, as an event's word.
     pub(crate) fn tid(&self, id: ThreadId) -> u64 {
-        self.thread(id).tid.load(Relaxed).into()
+        self.thread(id).tid().into()
     }
 
     /// Writes an event down.

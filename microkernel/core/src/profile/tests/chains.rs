@@ -5,7 +5,8 @@ use crate::base::addr::Tsc;
 use crate::base::cpu::CpuId;
 use crate::base::regs::Reg;
 use crate::profile::Interrupted;
-use crate::profile::chain::Findings;
+use crate::profile::cpu::CpuState;
+use crate::profile::findings::Findings;
 use crate::profile::layout::{KernelMap, Span};
 use crate::profile::record::{Place, write};
 use ipc::abi::layout::USER_END;
@@ -42,16 +43,27 @@ const OFF: u64 = 0x2;
 fn take(fake: &Fake, at: &Interrupted, threads: &FakeThreads) -> (Sample, Findings) {
     let geometry = Geometry::new(16, 1).unwrap();
     let words: Vec<_> = (0..geometry.words()).map(|_| AtomicU64::new(0)).collect();
-    let ring = Writer::format(&words, geometry).unwrap();
-    let mut reader = Reader::open(words[..].into(), geometry).unwrap();
+    let words: &'static [AtomicU64] = Box::leak(words.into());
+    let ring = Writer::format(words, geometry).unwrap();
+    let mut reader = Reader::open(words.into(), geometry).unwrap();
+    let cpu = CpuState::new(CpuId(3), ring);
     let place = Place {
-        cpu: CpuId(3),
+        cpu: &cpu,
         machine: fake,
         map: &MAP,
     };
-    let findings = write(&ring, &place, Tsc(77), at, threads);
+    write(place, Tsc(77), at, threads);
     let sample = reader.drain().unwrap().next().unwrap().unwrap();
-    assert_eq!(sample.header().flags & !CONTEXT, findings.flags);
+    let counters = cpu.counters.read();
+    let flags = sample.header().flags & !CONTEXT;
+    let named = |flag| u64::from(flags & flag != 0);
+    assert_eq!(counters.truncated, named(flags::TRUNCATED));
+    assert_eq!(counters.changed, named(flags::CHANGED));
+    let findings = Findings {
+        flags,
+        cut: counters.cut == 1,
+        unmapped: counters.unmapped == 1,
+    };
     (sample, findings)
 }
 /// The flags of incomplete parts.
@@ -238,6 +250,26 @@ fn user_code_without_a_thread_is_an_address_and_no_more() {
     assert_eq!(parts(&sample), [(0, vec![0x40_0000])]);
     assert!(findings.cut);
     assert_eq!(findings.flags & PARTS, flags::incomplete(1));
+}
+
+/// A client wakes at any point of a sample, and serves another from then on: that one is in no chain, since nobody in it waits for it.
+#[test]
+fn a_link_is_one_of_while_its_thread_waited() {
+    let mut whole = 0;
+    for when in 0..200 {
+        let mut fake = Fake::new();
+        let all: Vec<_> = (0..4).map(|n| thread(&mut fake, n, 1).0).collect();
+        let rbp = all[0].regs.get(Reg::Rbp);
+        let mut threads = FakeThreads::new(&fake, all).chained();
+        threads.all[2].serves = None;
+        threads.wakes = Some((1, when));
+        threads.then_serves = Some(3);
+        let (sample, _) = take(&fake, &user_at(0x40_0000, 0x7000, rbp), &threads);
+        let pids: Vec<_> = parts(&sample).iter().map(|part| part.0).collect();
+        assert!([10, 11, 12].starts_with(&pids), "woken at {when}: {pids:?}");
+        whole += usize::from(pids.len() == 3);
+    }
+    assert!(0 < whole && whole < 200, "it wakes at any point: {whole}");
 }
 
 #[test]

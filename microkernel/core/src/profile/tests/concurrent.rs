@@ -6,13 +6,14 @@ use crate::base::cpu::CpuId;
 use crate::base::regs::{Reg, SavedRegs};
 use crate::hardware::PhysMemory;
 use crate::mem::fake::{FIRST, FakeMemory};
-use crate::profile::chain::{Findings, client_parts};
+use crate::profile::clients::client_parts;
+use crate::profile::findings::Findings;
 use crate::profile::layout::Span;
-use crate::profile::{KernelWords, Machine, ThreadView, Threads};
+use crate::profile::{KernelWords, Machine, Names, ThreadView, Threads};
 use ipc::abi::profile::{FIXED_WORDS, Header, KIND_SAMPLE, LAYOUT_VERSION, flags};
 use proptest::prelude::ProptestConfig;
 use sample_ring::{AtomicU64, Geometry, Reader, Writer};
-use std::sync::atomic::{AtomicBool, AtomicU64 as Word, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64 as Word, Ordering, fence};
 use std::time::{Duration, Instant};
 
 /// The tables of the client's space, and the frames that its stack is in by turns.
@@ -77,6 +78,9 @@ impl Machine for Memory {
     fn kernel_stack(&self, _: CpuId, _: u64) -> Option<NoStack> {
         None
     }
+    fn space(&self) -> Frame {
+        TABLES[0]
+    }
 }
 
 /// Thread 0 serves thread 1.
@@ -85,19 +89,25 @@ struct Pair {
     sequence: Word,
     serving: Word,
     regs: SavedRegs,
+    ids: Word,
+    image: AtomicU32,
 }
 
-impl Threads for Pair {
+impl Threads for &Pair {
     type Thread = usize;
 
     fn current(&self) -> Option<usize> {
         Some(0)
     }
+    fn names(&self, _: usize) -> Names<'_> {
+        Names {
+            ids: &self.ids,
+            image: &self.image,
+        }
+    }
     fn view(&self, thread: usize) -> Option<ThreadView<'_>> {
         Some(ThreadView {
-            pid: thread as u32,
-            tid: thread as u32,
-            image: 0,
+            names: self.names(thread),
             root: TABLES[0],
             regs: &self.regs,
         })
@@ -184,6 +194,8 @@ fn a_part_that_is_kept_was_there_while_the_client_waited() {
         sequence: Word::new(1),
         serving: Word::new(0),
         regs: SavedRegs::new(),
+        ids: Word::new(1 << 32 | 1),
+        image: AtomicU32::new(0),
     };
     let ring = Geometry::new(16, 1).unwrap();
     let words: Vec<_> = (0..ring.words()).map(|_| AtomicU64::new(0)).collect();

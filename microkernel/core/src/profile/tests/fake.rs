@@ -6,9 +6,9 @@ use crate::base::cpu::CpuId;
 use crate::base::regs::{Reg, SavedRegs};
 use crate::hardware::{PhysMemory, Words};
 use crate::mem::entry::Entry;
-use crate::profile::{KernelWords, Machine, Span, ThreadView, Threads};
+use crate::profile::{KernelWords, Machine, Names, Span, ThreadView, Threads};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 pub const PRESENT: u64 = 1;
 pub const USER: u64 = 4;
@@ -28,6 +28,10 @@ pub struct Fake {
     ram: BTreeSet<u32>,
     pub kernel: BTreeMap<u64, u64>,
     pub reads: AtomicU64,
+    /// Root of the tables that are on.
+    space: AtomicU32,
+    /// A bit for each CPU that its own source was asked to send an NMI.
+    pub asked: AtomicU64,
     tsc: AtomicU64,
     /// From this read on, every word is turned into another.
     pub spoilt_after: Option<u64>,
@@ -191,10 +195,19 @@ impl Machine for Fake {
     fn kernel_stack(&self, _: CpuId, rsp: u64) -> Option<FakeStack<'_>> {
         STACK.holds(rsp, 0).then_some(FakeStack(self))
     }
+    fn space(&self) -> Frame {
+        Frame(self.space.load(Relaxed))
+    }
+    fn next_sample(&self, cpu: CpuId) -> u64 {
+        self.asked.fetch_or(cpu.bit(), Relaxed);
+        0
+    }
 }
 
 /// A thread: pid, tid and image are made from its index.
 pub struct FakeThread {
+    ids: AtomicU64,
+    image: AtomicU32,
     pub root: Frame,
     pub regs: SavedRegs,
     pub serves: Option<usize>,
@@ -207,6 +220,8 @@ impl FakeThread {
         regs.set(Reg::Rsp, rsp);
         regs.set(Reg::Rbp, rbp);
         Self {
+            ids: AtomicU64::new(0),
+            image: AtomicU32::new(0),
             root,
             regs,
             serves: None,
@@ -220,16 +235,26 @@ pub struct FakeThreads<'m> {
     pub current: Option<usize>,
     /// This thread is woken once the machine has been read so often: from there on its sequence is another.
     pub wakes: Option<(usize, u64)>,
+    /// And it serves this one.
+    pub then_serves: Option<usize>,
 }
 
 impl<'m> FakeThreads<'m> {
     pub fn new(machine: &'m Fake, all: Vec<FakeThread>) -> Self {
         let current = if all.is_empty() { None } else { Some(0) };
+        let space = all.first().map_or(0, |thread| thread.root.0);
+        machine.space.store(space, Relaxed);
+        for (number, thread) in (0..).zip(&all) {
+            let (pid, tid) = (10 + number, 20 + number);
+            thread.ids.store(pid | tid << 32, Relaxed);
+            thread.image.store(30 + number as u32, Relaxed);
+        }
         Self {
             machine,
             all,
             current,
             wakes: None,
+            then_serves: None,
         }
     }
     /// Each thread serves the next.
@@ -242,30 +267,39 @@ impl<'m> FakeThreads<'m> {
     }
 }
 
-impl Threads for FakeThreads<'_> {
+impl Threads for &FakeThreads<'_> {
     type Thread = usize;
 
     fn current(&self) -> Option<usize> {
         self.current
     }
+    fn names(&self, thread: usize) -> Names<'_> {
+        let FakeThread { ids, image, .. } = &self.all[thread];
+        Names { ids, image }
+    }
     fn view(&self, thread: usize) -> Option<ThreadView<'_>> {
         let it = self.all.get(thread)?;
-        let number = thread as u32;
         Some(ThreadView {
-            pid: 10 + number,
-            tid: 20 + number,
-            image: 30 + number,
+            names: self.names(thread),
             root: it.root,
             regs: &it.regs,
         })
     }
     fn served(&self, thread: usize) -> Option<(usize, u64)> {
-        let client = self.all.get(thread)?.serves?;
+        self.machine.reads.fetch_add(1, Relaxed);
+        let serves = self.all.get(thread)?.serves;
+        let client = match self.wakes {
+            Some((sleeper, at)) if sleeper == thread && self.machine.count() >= at => {
+                self.then_serves.or(serves)?
+            }
+            _ => serves?,
+        };
         // A client that woke is no longer served.
         let sequence = self.sequence(client);
         (sequence == 0).then_some((client, sequence))
     }
     fn sequence(&self, thread: usize) -> u64 {
+        self.machine.reads.fetch_add(1, Relaxed);
         match self.wakes {
             Some((sleeper, at)) if sleeper == thread && self.machine.count() >= at => 1,
             _ => 0,

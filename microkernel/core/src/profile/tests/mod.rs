@@ -6,5 +6,6 @@ mod fake;
 mod hostile;
 mod nmis;
 mod runs;
+mod setup;
 mod translation;
 mod walks;

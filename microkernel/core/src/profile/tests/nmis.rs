@@ -1,43 +1,26 @@
 //! Samples by NMI: whatever the order of starts, stops, ticks, due times and arrivals, each NMI that was asked for is claimed once,
 //! and none that was not.
 
-use super::fake::{Fake, FakeThread, FakeThreads};
+use super::fake::{Fake, FakeThreads};
+use super::setup::{self, MAP, USER, leak, machine};
 use crate::apic::timer::DueSample;
 use crate::base::addr::Tsc;
 use crate::base::cpu::{Cpu, CpuId};
-use crate::profile::driver::{CpuState, Driver};
+use crate::profile::driver::Driver;
 use crate::profile::source::{SampleSource, Tick, Trigger};
-use crate::profile::{Interrupted, KernelMap, Machine, Purpose, Span};
+use crate::profile::{Machine, Purpose};
 use ipc::abi::Error;
 use ipc::abi::profile::{DOMAINS_ALL, EventSpec, Source, SourceRequest};
 use proptest::prelude::*;
-use sample_ring::{AtomicU64, Geometry, Writer};
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64 as Mask, Ordering::Relaxed};
 
-const MAP: KernelMap = KernelMap {
-    text: Span::EMPTY,
-    stubs: &[],
-    syscall: Span::EMPTY,
-    syscall_switched: 0,
-    interrupts: Span::EMPTY,
-};
-const USER: Interrupted = Interrupted {
-    rip: 0x40_0000,
-    rsp: 0x7000,
-    rbp: 0,
-    rflags: 0x202,
-    rcx: 0,
-    scratch: 0,
-    user: true,
-    idle: false,
-};
 const DUE: DueSample = DueSample { late: 7, missed: 0 };
 
 /// A source of NMIs: what it asked for, and has not come.
 struct Nmis {
     trigger: Trigger,
-    asked: Mask,
+    machine: &'static Fake,
     lost: Mask,
     armed_at: Mask,
 }
@@ -58,18 +41,12 @@ impl SampleSource for Nmis {
     fn arm(&self, cpu: CpuId, frequency: u64) {
         self.armed_at.store(frequency, Relaxed);
         if self.trigger == Trigger::Own {
-            self.asked.fetch_or(cpu.bit(), Relaxed);
+            self.machine.next_sample(cpu);
         }
     }
     fn disarm(&self, _: CpuId) {}
-    fn next(&self, cpu: CpuId) -> u64 {
-        assert_eq!(self.trigger, Trigger::Own);
-        self.lost.fetch_and(!cpu.bit(), Relaxed);
-        self.asked.fetch_or(cpu.bit(), Relaxed);
-        0
-    }
     fn is_lost(&self, cpu: CpuId) -> bool {
-        self.lost.load(Relaxed) & cpu.bit() != 0
+        self.lost.fetch_and(!cpu.bit(), Relaxed) & cpu.bit() != 0
     }
 }
 
@@ -81,29 +58,17 @@ struct Bench {
     token: Cpu,
 }
 
-fn leak<T>(value: T) -> &'static T {
-    Box::leak(Box::new(value))
-}
-
 fn bench(cpus: usize, trigger: Trigger) -> Bench {
-    let ring = Geometry::new(16, 8).unwrap();
-    let state = || {
-        let words: Vec<_> = (0..ring.words()).map(|_| AtomicU64::new(0)).collect();
-        CpuState::new(Writer::format(leak(words), ring).unwrap())
-    };
+    let (machine, threads) = machine();
     let source = leak(Nmis {
         trigger,
-        asked: Mask::new(0),
+        machine,
         lost: Mask::new(0),
         armed_at: Mask::new(0),
     });
     let sources: &'static [&'static dyn SampleSource] =
         leak([source as &dyn SampleSource, leak(Tick { frequency: 100 })]);
-    let mut fake = Fake::new();
-    let root = fake.frame(1);
-    let machine = leak(fake);
-    let threads = FakeThreads::new(machine, vec![FakeThread::new(root, [0x40_0000, 0x7000, 0])]);
-    let states = leak((0..cpus).map(|_| state()).collect::<Vec<_>>());
+    let (states, _) = setup::cpus(cpus);
     let driver = Driver::new(states, sources, MAP).unwrap();
     driver.offer(Source::TimerNmi, trigger);
     Bench {
@@ -135,7 +100,7 @@ impl Bench {
         self.driver.on_due(CpuId(cpu as u8), DUE, now)
     }
     fn nmi(&self, cpu: usize) -> bool {
-        let cpu = CpuId(cpu as u8);
+        let cpu = self.driver.state(CpuId(cpu as u8)).unwrap();
         self.driver.on_nmi(cpu, &USER, self.machine, &self.threads)
     }
     fn pending(&self, cpu: usize) -> bool {
@@ -253,12 +218,12 @@ fn a_timer_that_missed_its_time_is_set_again() {
     bench.start(SourceRequest::Timer).unwrap();
     bench.tick(0);
     assert!(bench.pending(0));
-    bench.source.asked.store(0, Relaxed);
+    bench.machine.asked.store(0, Relaxed);
     bench.tick(0);
-    assert_eq!(bench.source.asked.load(Relaxed), 0, "it may still come");
+    assert_eq!(bench.machine.asked.load(Relaxed), 0, "it may still come");
     bench.source.lost.store(1, Relaxed);
     bench.tick(0);
-    assert_eq!(bench.source.asked.load(Relaxed), 1);
+    assert_eq!(bench.machine.asked.load(Relaxed), 1);
     assert!(
         bench.nmi(0) && bench.pending(0),
         "and the next one is asked for"
@@ -313,17 +278,17 @@ proptest! {
                 }
                 Step::Nmi(cpu) => {
                     let cpu = cpu % cpus;
-                    let sent = wire[cpu] || bench.source.asked.load(Relaxed) & 1 << cpu != 0;
+                    let sent = wire[cpu] || bench.machine.asked.load(Relaxed) & 1 << cpu != 0;
                     if sent {
                         wire[cpu] = false;
-                        bench.source.asked.fetch_and(!(1 << cpu), Relaxed);
+                        bench.machine.asked.fetch_and(!(1 << cpu), Relaxed);
                     }
                     prop_assert_eq!(bench.nmi(cpu), sent);
                     claimed += u64::from(sent);
                 }
             }
             for (cpu, &on_wire) in wire.iter().enumerate() {
-                let sent = on_wire || bench.source.asked.load(Relaxed) & 1 << cpu != 0;
+                let sent = on_wire || bench.machine.asked.load(Relaxed) & 1 << cpu != 0;
                 prop_assert_eq!(bench.pending(cpu), sent, "announced is what is on its way");
             }
         }

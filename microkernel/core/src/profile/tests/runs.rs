@@ -1,26 +1,19 @@
 //! Whole profiles: the driver under any order of starts, stops, ticks and reads, against the obvious model.
 
-use super::fake::{Fake, FakeThread, FakeThreads};
+use super::fake::{Fake, FakeThreads};
+use super::setup::{self, MAP, USER, leak, machine};
 use crate::base::cpu::{Cpu, CpuId};
-use crate::profile::driver::{CpuState, DISARMED, Driver, Wake};
+use crate::profile::Machine;
+use crate::profile::cpu::{CpuState, DISARMED};
+use crate::profile::driver::{Driver, Wake};
 use crate::profile::source::{SampleSource, Tick, Trigger};
-use crate::profile::{Interrupted, KernelMap, Machine, Span};
 use ipc::abi::Error;
 use ipc::abi::profile::{DOMAINS_ALL, EventSpec, Phase, Source, SourceRequest};
 use proptest::prelude::*;
-use sample_ring::{AtomicU64, Counts, Geometry, Reader, Writer};
+use sample_ring::{Counts, Reader};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64 as Mask, Ordering::Relaxed};
 
-/// Few enough records that rings overflow, and a quarter of them is two.
-const RING: Geometry = Geometry::new(16, 8).unwrap();
-const MAP: KernelMap = KernelMap {
-    text: Span::EMPTY,
-    stubs: &[],
-    syscall: Span::EMPTY,
-    syscall_switched: 0,
-    interrupts: Span::EMPTY,
-};
 /// The process that begins profiles.
 const OWNER: u32 = 7;
 const CYCLES: EventSpec = EventSpec {
@@ -29,17 +22,6 @@ const CYCLES: EventSpec = EventSpec {
     frequency: 0,
     domains: DOMAINS_ALL,
 };
-const USER: Interrupted = Interrupted {
-    rip: 0x40_0000,
-    rsp: 0x7000,
-    rbp: 0,
-    rflags: 0x202,
-    rcx: 0,
-    scratch: 0,
-    user: true,
-    idle: false,
-};
-
 /// A source that samples in the tick, and checks how the driver handles it.
 #[derive(Default)]
 struct Strict {
@@ -88,31 +70,17 @@ struct Bench {
     token: Cpu,
 }
 
-/// Everything lives for ever here, as it does in the kernel.
-fn leak<T>(value: T) -> &'static T {
-    Box::leak(Box::new(value))
-}
-
 fn bench(cpus: usize) -> Bench {
-    let mut fake = Fake::new();
-    let root = fake.frame(1);
-    let machine = leak(fake);
-    let threads = FakeThreads::new(machine, vec![FakeThread::new(root, [0x40_0000, 0x7000, 0])]);
-    let rings: Vec<&'static Vec<AtomicU64>> = (0..cpus)
-        .map(|_| leak((0..RING.words()).map(|_| AtomicU64::new(0)).collect()))
-        .collect();
-    let state =
-        |words: &&'static Vec<AtomicU64>| CpuState::new(Writer::format(words, RING).unwrap());
-    let states = leak(rings.iter().map(state).collect::<Vec<_>>());
+    let (machine, threads) = machine();
+    let (states, readers) = setup::cpus(cpus);
     let strict = leak(Strict::default());
     assert!(strict.cpus.set(states).is_ok());
     let sources: &'static [&'static dyn SampleSource] =
         leak([strict as &dyn SampleSource, leak(Tick { frequency: 100 })]);
-    let open = |words: &&'static Vec<AtomicU64>| Reader::open(words[..].into(), RING).unwrap();
     Bench {
         driver: Driver::new(states, sources, MAP).unwrap(),
         strict,
-        readers: rings.iter().map(open).collect(),
+        readers,
         machine,
         threads,
         token: Cpu::new(CpuId(0)),
@@ -249,17 +217,8 @@ fn sixty_four_cpus_fit_and_no_more() {
     bench.start(SourceRequest::Tick).unwrap();
     let wakes: Vec<Wake> = (0..64).map(|cpu| bench.tick(cpu)).collect();
     assert_eq!(wakes.iter().position(|&wake| wake == Wake::Phase), Some(63));
-    let more = leak((0..65).map(|_| state()).collect::<Vec<_>>());
+    let (more, _) = setup::cpus(65);
     assert_eq!(Driver::new(more, &[], MAP).err(), Some(Error::LimitReached));
-}
-
-fn state() -> CpuState {
-    let words = leak(
-        (0..RING.words())
-            .map(|_| AtomicU64::new(0))
-            .collect::<Vec<_>>(),
-    );
-    CpuState::new(Writer::format(words, RING).unwrap())
 }
 
 #[derive(Clone, Copy, Debug)]

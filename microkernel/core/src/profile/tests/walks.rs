@@ -48,11 +48,9 @@ fn walk_near(
 ) -> Option<(Vec<u64>, End)> {
     let places: Vec<_> = (0..limit).map(|_| AtomicU64::new(0)).collect();
     let page = Window::of(fake, root, rsp)?;
-    let (walk, complete) = page.follow(Walk::from(rsp, rbp), &places);
-    let (taken, end) = if complete {
-        (walk.taken, End::Complete)
-    } else {
-        follow_on(&mut UserStack::at(fake, root, page), walk, &places)
+    let (taken, end) = match page.follow(Walk::from(rsp, rbp), &places) {
+        Ok(taken) => (taken, End::Complete),
+        Err(walk) => follow_on(&mut UserStack::at(fake, root, page), walk, &places),
     };
     let found = places
         .iter()

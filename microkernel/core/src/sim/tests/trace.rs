@@ -36,7 +36,7 @@ impl Sim {
     fn ids(&self, user: User) -> (u32, u32) {
         let thread = self.thread(user);
         let pid = self.kernel.process_of(thread).pid.load(Relaxed);
-        (pid, thread.tid.load(Relaxed))
+        (pid, thread.tid())
     }
 }
 

@@ -2,6 +2,7 @@
 //! still.
 
 use std::ops::Range;
+use std::sync::atomic::AtomicU32;
 
 use anyhow::{Context as _, Result, ensure};
 use ipc::abi::profile::{DOMAINS_ALL, EVENT_CYCLES, EventSpec, SourceRequest};
@@ -10,8 +11,8 @@ use kcore::base::cpu::{Cpu, CpuId};
 use kcore::base::regs::{Reg, SavedRegs};
 use kcore::hardware::{PhysMemory, Words};
 use kcore::profile::{
-    CpuState, Driver, Interrupted, KernelMap, KernelWords, Machine, SampleSource, Span, ThreadView,
-    Threads, Tick,
+    CpuState, Driver, Interrupted, KernelMap, KernelWords, Machine, Names, SampleSource, Span,
+    ThreadView, Threads, Tick,
 };
 use object::{Object as _, ObjectSymbol as _};
 use sample_ring::{AtomicU64, Geometry, Reader, Sample, Writer};
@@ -78,12 +79,10 @@ impl Layout {
 /// A thread that a sample is of: its process, and where its program is while it is in the kernel.
 #[derive(Debug)]
 pub struct Thread {
-    /// Its process.
-    pub pid: u32,
-    /// Root of its page tables.
-    pub root: u64,
-    /// Its registers.
-    pub regs: SavedRegs,
+    ids: AtomicU64,
+    image: AtomicU32,
+    root: u64,
+    regs: SavedRegs,
 }
 
 impl Thread {
@@ -95,7 +94,12 @@ impl Thread {
         for reg in [Reg::Rip, Reg::Rsp, Reg::Rbp] {
             regs.set(reg, ram.word_at(root, start + reg as u64 * 8)?);
         }
-        Some(Self { pid, root, regs })
+        Some(Self {
+            ids: AtomicU64::new(u64::from(pid) | u64::from(pid) << 32),
+            image: AtomicU32::new(0),
+            root,
+            regs,
+        })
     }
 }
 
@@ -204,6 +208,9 @@ impl Machine for Moment<'_> {
     fn tsc(&self) -> Tsc {
         Tsc(1)
     }
+    fn space(&self) -> Frame {
+        frame(self.registers.cr3())
+    }
     fn kernel_stack(&self, _: CpuId, rsp: u64) -> Option<StackWords<'_>> {
         let (start, end) = (self.stack.start, self.stack.end);
         (start..=end).contains(&rsp).then_some(StackWords {
@@ -214,19 +221,26 @@ impl Machine for Moment<'_> {
     }
 }
 
-impl Threads for Moment<'_> {
+/// A table's frame.
+const fn frame(at: u64) -> Frame {
+    Frame((at >> 12) as u32)
+}
+
+impl Threads for &Moment<'_> {
     type Thread = ();
 
     fn current(&self) -> Option<()> {
         self.thread.as_ref().map(|_| ())
     }
+    fn names(&self, (): ()) -> Names<'_> {
+        let Thread { ids, image, .. } = self.thread.as_ref().expect("one is current");
+        Names { ids, image }
+    }
     fn view(&self, (): ()) -> Option<ThreadView<'_>> {
         let thread = self.thread.as_ref()?;
         Some(ThreadView {
-            pid: thread.pid,
-            tid: thread.pid,
-            image: 0,
-            root: Frame(u32::try_from(thread.root >> 12).ok()?),
+            names: self.names(()),
+            root: frame(thread.root),
             regs: &thread.regs,
         })
     }
@@ -256,7 +270,7 @@ impl Sampler {
         // The driver keeps what it is given for ever; there is one for each test.
         let words: &'static [AtomicU64] = Vec::leak(words);
         let ring = Writer::format(words, geometry).context("the ring is too small")?;
-        let cpus = Vec::leak(vec![CpuState::new(ring)]);
+        let cpus = Vec::leak(vec![CpuState::new(CPU, ring)]);
         let tick: &'static dyn SampleSource = Box::leak(Box::new(Tick { frequency: 100 }));
         let driver = Driver::new(cpus, Vec::leak(vec![tick]), map);
         let driver = driver.map_err(|error| anyhow::anyhow!("{error:?}"))?;
@@ -275,11 +289,10 @@ impl Sampler {
     ///
     /// # Errors
     /// If there is none, or several.
-    pub fn sample(
-        &mut self,
-        at: &Interrupted,
-        moment: &(impl Machine + Threads),
-    ) -> Result<Sample> {
+    pub fn sample<M: Machine>(&mut self, at: &Interrupted, moment: &M) -> Result<Sample>
+    where
+        for<'m> &'m M: Threads,
+    {
         loop {
             // The first tick arms, and takes none.
             let _ = self.driver.on_tick(CPU, at, 0, moment, moment);

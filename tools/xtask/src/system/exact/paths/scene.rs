@@ -1,13 +1,14 @@
 //! A machine of nothing but a program's stack and the kernel's, for the kernel's own code to take a sample of.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use ipc::abi::layout::PAGE_SIZE;
 use kcore::base::addr::{Frame, PhysAddr, Tsc};
 use kcore::base::cpu::CpuId;
 use kcore::base::regs::{Reg, SavedRegs};
 use kcore::hardware::{PhysMemory, Words};
-use kcore::profile::{Interrupted, KernelWords, Machine, Span, ThreadView, Threads};
+use kcore::profile::{Interrupted, KernelWords, Machine, Names, Span, ThreadView, Threads};
 
 use super::state::State;
 
@@ -90,7 +91,8 @@ pub struct Scene<'s> {
     program: &'s State,
     kernel: &'s State,
     regs: SavedRegs,
-    pid: u32,
+    ids: AtomicU64,
+    image: AtomicU32,
     /// What words are that nobody knows. It looks like a return address.
     unknown: u64,
 }
@@ -107,7 +109,8 @@ impl<'s> Scene<'s> {
             program,
             kernel,
             regs,
-            pid,
+            ids: AtomicU64::new(u64::from(pid) | u64::from(pid) << 32),
+            image: AtomicU32::new(0),
             unknown,
         }
     }
@@ -229,19 +232,24 @@ impl<'s> Machine for Scene<'s> {
     fn kernel_stack(&self, _: CpuId, rsp: u64) -> Option<KernelStack<'_, 's>> {
         KERNEL_STACK.contains(rsp).then_some(KernelStack(self))
     }
+    fn space(&self) -> Frame {
+        Frame(ROOT)
+    }
 }
 
-impl Threads for Scene<'_> {
+impl Threads for &Scene<'_> {
     type Thread = ();
 
     fn current(&self) -> Option<()> {
         Some(())
     }
+    fn names(&self, (): ()) -> Names<'_> {
+        let Scene { ids, image, .. } = self;
+        Names { ids, image }
+    }
     fn view(&self, (): ()) -> Option<ThreadView<'_>> {
         Some(ThreadView {
-            pid: self.pid,
-            tid: self.pid,
-            image: 0,
+            names: self.names(()),
             root: Frame(ROOT),
             regs: &self.regs,
         })

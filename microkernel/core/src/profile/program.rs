@@ -1,0 +1,124 @@
+//! Where a thread's program is, and its frames from there outwards.
+//!
+//! Part of the sampling path; its rules are in [`super`].
+
+use super::interrupted::{Context, Interrupted};
+use super::layout::KernelMap;
+use super::stack::UserStack;
+use super::threads::ThreadView;
+use super::translate::Window;
+use super::walk::{End, Walk, follow, follow_on};
+use crate::base::addr::Frame;
+use crate::base::regs::Reg;
+use crate::hardware::PhysMemory;
+use core::sync::atomic::Ordering;
+use ipc::abi::layout::USER_END;
+use sample_ring::{AtomicU64, Slot};
+
+/// The registers that a walk starts from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Program {
+    pub rip: u64,
+    pub rsp: u64,
+    pub rbp: u64,
+}
+
+impl Program {
+    /// Those of the thread for which the kernel was interrupted: where the stub has them that was interrupted, else where the stubs
+    /// save them.
+    #[inline]
+    pub(super) fn of(thread: &ThreadView<'_>, at: &Interrupted, map: &KernelMap) -> Self {
+        let saved = Self::saved(thread);
+        if map.syscall.contains(at.rip) {
+            let switched = at.rip >= map.syscall_switched;
+            Self {
+                rip: at.rcx,
+                rsp: if switched { at.scratch } else { at.rsp },
+                rbp: at.rbp,
+            }
+        } else if map.interrupts.contains(at.rip) {
+            Self {
+                rbp: at.rbp,
+                ..saved
+            }
+        } else {
+            saved
+        }
+    }
+
+    /// Those that were interrupted in the program itself.
+    #[inline]
+    pub(super) fn interrupted(at: impl Context) -> Self {
+        Self {
+            rip: at.rip(),
+            rsp: at.rsp(),
+            rbp: at.rbp(),
+        }
+    }
+
+    /// From where the stubs saved them.
+    #[inline]
+    pub(super) fn saved(thread: &ThreadView<'_>) -> Self {
+        Self {
+            rip: thread.regs.get(Reg::Rip),
+            rsp: thread.regs.get(Reg::Rsp),
+            rbp: thread.regs.get(Reg::Rbp),
+        }
+    }
+
+    /// Puts RIP and its callers into the slot, at most `limit` of them.
+    pub(super) fn frames<M: PhysMemory>(
+        self,
+        stack: &mut UserStack<'_, M>,
+        limit: usize,
+        slot: &mut Slot<'_>,
+    ) -> End {
+        if self.rip >= USER_END {
+            return End::Cut;
+        }
+        let Some((first, places)) = slot.free(limit).split_first() else {
+            return End::Truncated;
+        };
+        first.store(self.rip, Ordering::Relaxed);
+        let (taken, end) = follow(stack, self.rsp, self.rbp, places);
+        slot.fill(1 + taken);
+        end
+    }
+
+    /// The same, of a stack of which a page is at hand: the one that nearly all frames are in.
+    // Called once, for clients: inlined, so that the slot need not be in memory.
+    #[inline(always)]
+    pub(super) fn frames_near<'m, M: PhysMemory>(
+        self,
+        memory: &'m M,
+        root: Frame,
+        page: Window<M::Words<'m>>,
+        limit: usize,
+        slot: &mut Slot<'_>,
+    ) -> End {
+        if self.rip >= USER_END {
+            return End::Cut;
+        }
+        let Some((first, places)) = slot.free(limit).split_first() else {
+            return End::Truncated;
+        };
+        first.store(self.rip, Ordering::Relaxed);
+        let (taken, end) = match page.follow(Walk::from(self.rsp, self.rbp), places) {
+            Ok(taken) => (taken, End::Complete),
+            Err(walk) => follow_far(UserStack::at(memory, root, page), walk, places),
+        };
+        slot.fill(1 + taken);
+        end
+    }
+}
+
+/// The frames that are in another page than those before, or odd.
+#[cold]
+#[inline(never)]
+fn follow_far<M: PhysMemory>(
+    mut stack: UserStack<'_, M>,
+    walk: Walk,
+    places: &[AtomicU64],
+) -> (usize, End) {
+    follow_on(&mut stack, walk, places)
+}

@@ -1,0 +1,107 @@
+//! The driver's part in an NMI, and in the timer interrupt of the CPU that asks a neighbour for one. [`super`] has the rules.
+
+use super::cpu::CpuState;
+use super::driver::Driver;
+use super::expected::Purpose;
+use super::interrupted::{Context, Interrupted};
+use super::machine::Machine;
+use super::record::{self, Place};
+use super::source::Trigger;
+use super::threads::Threads;
+use crate::apic::timer::DueSample;
+use crate::base::addr::Tsc;
+use crate::base::cpu::CpuId;
+use core::sync::atomic::Ordering;
+
+impl Driver {
+    /// A sample of this CPU's neighbour is due at `now`, by this CPU's timer. The CPU to send an NMI to; `None` if there is nothing to
+    /// ask for, or the neighbour has not handled the last one yet, or rests from it.
+    #[must_use]
+    pub fn on_due(&self, cpu: CpuId, due: DueSample, now: Tsc) -> Option<CpuId> {
+        let state = self.cpus.get(cpu.index())?;
+        if !state.is_armed(Trigger::Neighbour) {
+            return None;
+        }
+        state.counters.asked(due);
+        let next = cpu.index() + 1;
+        let next = if next == self.cpus.len() { 0 } else { next };
+        if self.cpus[next].rests(now) {
+            state.counters.throttled();
+            None
+        } else if self.cpus[next].expected.announce(Purpose::Sample) {
+            Some(CpuId(next as u8))
+        } else {
+            state.counters.missed(1);
+            None
+        }
+    }
+
+    /// This CPU's timer has put the next sample off: asking for the last one took it too long.
+    pub fn put_off(&self, cpu: CpuId) {
+        if let Some(state) = self.cpus.get(cpu.index()) {
+            state.counters.throttled();
+        }
+    }
+
+    /// An NMI on the CPU with this state, with what it interrupted. False if nothing here asked for it.
+    #[inline]
+    pub fn on_nmi<M: Machine, T: Threads>(
+        &self,
+        cpu: &CpuState,
+        at: impl Context,
+        machine: &M,
+        threads: T,
+    ) -> bool {
+        match cpu.expected.claim() {
+            Some(Purpose::Sample) => {}
+            other => return other.is_some(),
+        }
+        let own = cpu.is_armed(Trigger::Own);
+        if !own && !cpu.is_armed(Trigger::Neighbour) {
+            cpu.counters.late();
+            return true;
+        }
+        self.sample(cpu, at, machine, threads);
+        if own {
+            cpu.ask_own(machine);
+        }
+        true
+    }
+
+    /// The same, apart: so that the NMI has a [`Driver::sample`] of its own, in one function with what comes before and after it.
+    #[inline(never)]
+    pub(super) fn sample_in_tick<M: Machine, T: Threads>(
+        &self,
+        cpu: &CpuState,
+        at: &Interrupted,
+        machine: &M,
+        threads: T,
+    ) {
+        self.sample(cpu, at, machine, threads);
+    }
+
+    // One function with the NMI's claim: handing over what both know would take longer.
+    #[inline(always)]
+    fn sample<M: Machine, T: Threads>(
+        &self,
+        cpu: &CpuState,
+        at: impl Context,
+        machine: &M,
+        threads: T,
+    ) {
+        let now = machine.tsc();
+        cpu.counters.taken();
+        let place = Place {
+            cpu,
+            machine,
+            map: &self.map,
+        };
+        record::write(place, now, at, threads);
+        let end = machine.tsc().0;
+        // Of one CPU's counter, which does not go back.
+        let ticks = end.wrapping_sub(now.0);
+        cpu.rests_until
+            .store(end.wrapping_add(ticks), Ordering::Relaxed);
+        cpu.counters.took(ticks);
+    }
+}
