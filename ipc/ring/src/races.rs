@@ -19,6 +19,16 @@ fn write(writer: &Writer, value: u64) {
     slot.publish(HEADER);
 }
 
+/// The same, by two functions that do not hand the slot over.
+fn write_in_two_steps(writer: &Writer, value: u64) {
+    let mut slot = writer.begin();
+    assert!(slot.push(value));
+    let used = slot.used();
+    let mut slot = writer.resume(used);
+    assert!(slot.push(!value));
+    slot.publish(HEADER);
+}
+
 /// Drains. Every record must carry its own number, twice.
 fn drain(reader: &mut Reader) -> u64 {
     let mut whole = 0;
@@ -32,7 +42,7 @@ fn drain(reader: &mut Reader) -> u64 {
 }
 
 /// Writes `before` records, then `during` more while a reader drains once; then everything must be accounted for.
-fn race(before: u64, during: u64) {
+fn race(before: u64, during: u64, write: fn(&Writer, u64)) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
     builder.check(move || {
@@ -65,15 +75,20 @@ fn race(before: u64, during: u64) {
 
 #[test]
 fn an_empty_ring_fills() {
-    race(0, 2);
+    race(0, 2, write);
 }
 
 #[test]
 fn a_full_ring_is_overwritten() {
-    race(2, 2);
+    race(2, 2, write);
 }
 
 #[test]
 fn the_writer_laps_the_reader() {
-    race(1, 4);
+    race(1, 4, write);
+}
+
+#[test]
+fn a_record_is_resumed_over_an_old_one() {
+    race(2, 2, write_in_two_steps);
 }
