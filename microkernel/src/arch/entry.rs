@@ -16,6 +16,7 @@ global_asm!(
     include_str!("entry.s"),
     CPU_SELF = const offset::SELF,
     CPU_REGS_END = const offset::REGS_END,
+    CPU_RSP0 = const offset::RSP0,
     CPU_SCRATCH = const offset::SCRATCH,
     CPU_STACK_TOP = const offset::STACK_TOP,
     FRAME_R15 = const Reg::R15 as usize * 8,
@@ -97,6 +98,7 @@ impl Context for Saved<'_> {
             rflags: self.regs.get(Reg::Rflags),
             rcx: self.regs.get(Reg::Rcx),
             scratch: self.cpu.scratch(),
+            entered: self.cpu.entered(),
             user,
             idle: !user && image::is_idle(rip),
         }
@@ -166,8 +168,8 @@ pub fn leave(cpu: &'static PerCpu) -> ! {
         };
         let rip = regs.get(Reg::Rip);
         if rip < HALF_END {
-            cpu.set_current(regs);
-            // SAFETY: interrupts are off; these are registers of a thread, with the user's segments. The stack is not used again.
+            // SAFETY: interrupts are off; these are registers of a thread, with the user's segments, where they stay for its life. The
+            // stack is not used again.
             unsafe { exit_to_user(regs) }
         }
         // The program jumped out of its half, and an interrupt came before the fault of the fetch. So it faults here: IRETQ to a

@@ -189,11 +189,15 @@ nmi_entry:
     ud2
 .size nmi_entry, . - nmi_entry
 
-/* To user mode with the registers at RDI; interrupts are off. SYSRET only where it can do no harm: to a thread that
+/* To user mode with the registers at RDI, where the next entry saves them; interrupts are off. Whose they are is noted here and no earlier:
+   until then a sample must know that the kernel's frames are of the entry before. SYSRET only where it can do no harm: to a thread that
    entered by SYSCALL, at an address of the lower half. */
 .globl exit_to_user
 .type exit_to_user, @function
 exit_to_user:
+    leaq {FRAME_BYTES}(%rdi), %rax
+    movq %rax, %gs:{CPU_REGS_END}
+    movq %rax, %gs:{CPU_RSP0}
     movq %rdi, %rsp
     cmpq ${VECTOR_SYSCALL}, {FRAME_VECTOR}(%rsp)
     jne 1f
@@ -229,10 +233,11 @@ exit_to_user:
 .size exit_to_user, . - exit_to_user
 
 /* Nothing to do: RDI is the top of the stack. The interrupt that ends this enters the scheduler and never comes back; an NMI
-   does, to wait on. An interrupt that came before is taken at the HLT, since STI takes effect one instruction later. */
+   does, to wait on. No thread enters from here. An interrupt that came before is taken at the HLT, since STI takes effect one instruction later. */
 .globl enter_idle
 .type enter_idle, @function
 enter_idle:
+    movq $0, %gs:{CPU_REGS_END}
     movq %rdi, %rsp
     xorl %ebp, %ebp
     pushq %rbp

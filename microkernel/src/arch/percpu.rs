@@ -14,7 +14,6 @@ use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
 use ipc::abi::inspect::{StackInfo, StackKind};
 use kcore::apic::timer::TimerPlan;
 use kcore::base::cpu::{CPUS_MAX, CpuId};
-use kcore::base::regs::SavedRegs;
 use kcore::boot::memory::Range;
 use kcore::profile::{KernelWords, Span};
 use kcore::sched::view::View;
@@ -49,7 +48,7 @@ const TSS: u16 = 0x28;
 #[repr(C)]
 pub struct PerCpu {
     me: *const PerCpu,
-    /// End of the registers of the thread that runs; 0 if none does.
+    /// End of the registers of the thread that left the kernel last; 0 in idle.
     regs_end: AtomicU64,
     scratch: AtomicU64,
     stack_top: u64,
@@ -76,18 +75,21 @@ pub struct PerCpu {
 
 const _: () = assert!(size_of::<PerCpu>() <= PAGE as usize);
 
-// SAFETY: `tss` is written by `set_current` alone, on the CPU that owns the block; `me` points to the block itself; the
+// SAFETY: `tss` is written by the stub `exit_to_user` alone, on the CPU that owns the block; `me` points to the block itself; the
 // rest is atomic or constant.
 unsafe impl Sync for PerCpu {}
 
 /// Offsets for the stubs.
 pub mod offset {
-    use super::{PerCpu, offset_of};
+    use super::{PerCpu, TaskStateSegment, offset_of};
 
     /// The block's own address.
     pub const SELF: usize = offset_of!(PerCpu, me);
-    /// End of the current thread's registers.
+    /// End of the registers of the thread that left the kernel last.
     pub const REGS_END: usize = offset_of!(PerCpu, regs_end);
+    /// Where the state segment has the stack for an entry from a program.
+    pub const RSP0: usize =
+        offset_of!(PerCpu, tss) + offset_of!(TaskStateSegment, privilege_stack_table);
     /// A word for the stub of SYSCALL.
     pub const SCRATCH: usize = offset_of!(PerCpu, scratch);
     /// Top of the kernel stack.
@@ -346,12 +348,9 @@ impl PerCpu {
         self.scratch.load(Ordering::Relaxed)
     }
 
-    /// Sets where the registers of the thread that runs next are saved when it enters the kernel.
-    pub fn set_current(&self, regs: &'static SavedRegs) {
-        let end = &raw const *regs as u64 + size_of::<SavedRegs>() as u64;
-        self.regs_end.store(end, Ordering::Relaxed);
-        // SAFETY: only this CPU runs this with its own block, with interrupts off; the processor reads the word at an entry.
-        let tss = unsafe { &mut *self.tss.get() };
-        tss.privilege_stack_table[0] = VirtAddr::new(end);
+    /// Where the registers end of the thread from which the kernel was entered, or that goes on when it is left; 0 in idle.
+    #[must_use]
+    pub fn entered(&self) -> u64 {
+        self.regs_end.load(Ordering::Relaxed)
     }
 }

@@ -63,6 +63,12 @@ impl SavedRegs {
     pub const fn new() -> Self {
         Self([const { AtomicU64::new(0) }; REGS])
     }
+    /// The address behind them, from which an entry into the kernel pushes.
+    #[must_use]
+    #[inline]
+    pub fn end(&self) -> u64 {
+        core::ptr::from_ref(self).addr() as u64 + size_of::<Self>() as u64
+    }
     /// Reads one.
     #[must_use]
     #[inline]

@@ -12,7 +12,7 @@ use super::threads::ThreadView;
 use super::walk::{End, follow};
 use crate::hardware::PhysMemory;
 use ipc::abi::layout::USER_END;
-use ipc::abi::profile::FIRST_FRAMES;
+use ipc::abi::profile::{FIRST_FRAMES, flags};
 use sample_ring::Slot;
 
 /// The frames of a program that was interrupted; the first one is its RIP, exactly. `None` for the stack: user code and no thread.
@@ -65,6 +65,10 @@ pub(super) fn kernel_part<M: PhysMemory, W: KernelWords>(
         findings.end(KERNEL, end);
     }
     if let Some((thread, stack)) = program {
+        // After a change of threads the kernel's frames are those of another's entry, of which nothing is left.
+        if at.entered != thread.regs.end() && !map.in_stub(at.rip) {
+            findings.flags |= flags::incomplete(KERNEL);
+        }
         let registers = Program::of(thread, at, map);
         let limit = last - slot.used();
         findings.end(PROGRAM, registers.frames(stack, limit, slot));

@@ -56,6 +56,8 @@ pub struct Interrupted {
     pub rcx: u64,
     /// Where the stub of SYSCALL puts the program's RSP while it changes stacks.
     pub scratch: u64,
+    /// Where the registers end of the thread from which the kernel was entered; 0 if it was entered from idle.
+    pub entered: u64,
     /// The pushed code segment was a user segment.
     pub user: bool,
     /// The CPU was in its idle loop, with no current thread.

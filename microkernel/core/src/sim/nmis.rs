@@ -135,6 +135,7 @@ impl Nmis {
             rflags: 2,
             rcx: 0,
             scratch: 0,
+            entered: 0,
             user: false,
             idle: false,
         };

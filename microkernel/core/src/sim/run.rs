@@ -107,6 +107,7 @@ impl Sim {
             rflags: 0x202,
             rcx: 0,
             scratch: 0,
+            entered: 0,
             user: !idle,
             idle,
         }

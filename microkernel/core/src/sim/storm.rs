@@ -71,6 +71,7 @@ fn play(sim: &Sim, index: usize, seed: u64, over: &AtomicBool, until: Instant) -
                 rflags: 0x202,
                 rcx: 0,
                 scratch: 0,
+                entered: 0,
                 user: !idle,
                 idle,
             };

@@ -9,6 +9,7 @@ use crate::profile::cpu::CpuState;
 use crate::profile::findings::Findings;
 use crate::profile::layout::{KernelMap, Span};
 use crate::profile::record::{Place, write};
+use crate::profile::threads::Threads as _;
 use ipc::abi::layout::USER_END;
 use ipc::abi::profile::{CLIENT_FRAMES, FIRST_FRAMES, SLOT_WORDS, flags};
 use proptest::prelude::*;
@@ -39,8 +40,15 @@ const MAP: KernelMap = KernelMap {
 const ON: u64 = 0x202;
 const OFF: u64 = 0x2;
 
-/// The record of one sample, and what was found.
+/// The record of one sample, and what was found. The kernel was entered by the thread that runs.
 fn take(fake: &Fake, at: &Interrupted, threads: &FakeThreads) -> (Sample, Findings) {
+    let current = threads.current().and_then(|current| threads.view(current));
+    let entered = current.map_or(0, |current| current.regs.end());
+    take_entered(fake, &Interrupted { entered, ..*at }, threads)
+}
+
+/// The same, entered by whoever it says.
+fn take_entered(fake: &Fake, at: &Interrupted, threads: &FakeThreads) -> (Sample, Findings) {
     let geometry = Geometry::new(16, 1).unwrap();
     let words: Vec<_> = (0..geometry.words()).map(|_| AtomicU64::new(0)).collect();
     let words: &'static [AtomicU64] = Box::leak(words.into());
@@ -78,6 +86,7 @@ fn user_at(rip: u64, rsp: u64, rbp: u64) -> Interrupted {
         rflags: ON,
         rcx: 0,
         scratch: 0,
+        entered: 0,
         user: true,
         idle: false,
     }
@@ -176,6 +185,35 @@ fn kernel_frames_come_before_the_threads_own() {
     assert_eq!(parts(&sample), [(10, expected)]);
     assert_eq!(sample.header().flags, flags::KERNEL | flags::INTERRUPTS_OFF);
     assert_eq!(findings, Findings::default());
+}
+
+#[test]
+fn below_the_frames_of_anothers_entry_is_a_gap() {
+    let mut fake = Fake::new();
+    let (it, frames) = thread(&mut fake, 0, 3);
+    let (other, _) = thread(&mut fake, 1, 3);
+    let at = STACK.start + 0x80;
+    fake.kernel_frames(&[at], &[STUB + 8], 0x7000);
+    let entered_by = [other.regs.end(), 0];
+    let threads = FakeThreads::new(&fake, vec![it]);
+    for entered in entered_by {
+        let at = Interrupted {
+            entered,
+            ..kernel_at(TEXT + 5, at, at)
+        };
+        let (sample, findings) = take_entered(&fake, &at, &threads);
+        let expected = [&[TEXT + 5, STUB + 8][..], &frames].concat();
+        assert_eq!(parts(&sample), [(10, expected)]);
+        assert_eq!(findings.flags, flags::incomplete(0));
+        assert!(!findings.cut && !findings.unmapped);
+        // In a stub there are none.
+        let at = Interrupted {
+            rip: STUB + 0x24,
+            ..at
+        };
+        let (_, findings) = take_entered(&fake, &at, &threads);
+        assert_eq!(findings, Findings::default());
+    }
 }
 
 #[test]
@@ -399,7 +437,7 @@ proptest! {
         }
         let mut threads = FakeThreads::new(&fake, all);
         threads.wakes = wakes;
-        let at = Interrupted { rip, rsp, rbp, rflags: ON, rcx: 0, scratch: 0, user: strayed || rip < USER_END, idle };
+        let at = Interrupted { rip, rsp, rbp, rflags: ON, rcx: 0, scratch: 0, entered: 0, user: strayed || rip < USER_END, idle };
         let (sample, _) = take(&fake, &at, &threads);
         prop_assert_eq!(sample.parts().next().unwrap().frames[0], rip);
         prop_assert!(fake.count() < 1000);

@@ -25,6 +25,7 @@ pub const USER: Interrupted = Interrupted {
     rflags: 0x202,
     rcx: 0,
     scratch: 0,
+    entered: 0,
     user: true,
     idle: false,
 };

@@ -10,6 +10,7 @@
 mod paths;
 mod sampler;
 mod shadow;
+mod switch;
 mod tally;
 mod verdict;
 
@@ -68,6 +69,8 @@ const LINES: [&str; 14] = [
     "run syscalls -t 1",
     "run crash null",
 ];
+/// Bits of code that is decoded.
+const BITS: u32 = 64;
 /// Frames beyond what any chain has.
 const DEEP: u8 = u8::MAX;
 
@@ -75,6 +78,9 @@ const DEEP: u8 = u8::MAX;
 pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
     vec![
         Case::new("chains_are_exact_at_every_instruction", || exact(context)),
+        Case::new("chains_are_exact_between_threads", || {
+            switch::exact(context)
+        }),
         Case::new("chains_are_exact_on_every_path", || paths::exact(context)),
     ]
 }
@@ -296,7 +302,7 @@ impl Walk<'_, '_> {
         let known = shadow.threads.get_mut(&end);
         let mut known = known.filter(|known| known.root == at.cr3());
         let pid = match &known {
-            Some(known) => self.pid(ram, known.root)?,
+            Some(known) => learn(&mut self.processes, self.catalog, ram, known.root)?,
             None => 0,
         };
         let moment = Moment {
@@ -350,25 +356,25 @@ impl Walk<'_, '_> {
         let is_between = matches!(atlas.rule(chain.leaf), Rule::StackPointer { .. });
         Ok(at.is_user() && complete && is_between)
     }
+}
 
-    /// The process whose page tables these are, by its startup page.
-    fn pid(&mut self, ram: &Ram, root: u64) -> Result<u32> {
-        let word = |at| {
-            ram.word_at(root, STARTUP_PAGE + at)
-                .context("no startup page")
-        };
-        let pid = word(offset_of!(StartupHeader, pid) as u64)? as u32;
-        if self.processes.get(pid).is_some() {
-            return Ok(pid);
-        }
-        // The name comes first behind the header: its length and its text.
-        let first = size_of::<StartupHeader>() as u64;
-        let length = word(first)? & 0xffff;
-        let text = (first + 2..first + 2 + length).map(|at| ram.byte_at(root, STARTUP_PAGE + at));
-        let text: Option<Vec<u8>> = text.collect();
-        let name = String::from_utf8(text.context("no startup page")?)?;
-        ensure!(self.catalog.find(&name).is_some(), "no image of `{name}`");
-        self.processes.start(pid, process(&name));
-        Ok(pid)
+/// Learns which process has these page tables, by its startup page.
+fn learn(processes: &mut Processes, catalog: &Catalog<'_>, ram: &Ram, root: u64) -> Result<u32> {
+    let word = |at| {
+        ram.word_at(root, STARTUP_PAGE + at)
+            .context("no startup page")
+    };
+    let pid = word(offset_of!(StartupHeader, pid) as u64)? as u32;
+    if processes.get(pid).is_some() {
+        return Ok(pid);
     }
+    // The name comes first behind the header: its length and its text.
+    let first = size_of::<StartupHeader>() as u64;
+    let length = word(first)? & 0xffff;
+    let text = (first + 2..first + 2 + length).map(|at| ram.byte_at(root, STARTUP_PAGE + at));
+    let text: Option<Vec<u8>> = text.collect();
+    let name = String::from_utf8(text.context("no startup page")?)?;
+    ensure!(catalog.find(&name).is_some(), "no image of `{name}`");
+    processes.start(pid, process(&name));
+    Ok(pid)
 }

@@ -130,6 +130,7 @@ impl Moment<'_> {
             rflags: registers.rflags(),
             rcx: registers.rcx(),
             scratch: self.scratch,
+            entered: self.thread.as_ref().map_or(0, |it| it.regs.end()),
             user: registers.is_user(),
             idle: idle.contains(&registers.rip()),
         }

@@ -6,9 +6,8 @@ use anyhow::{Result, ensure};
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction};
 
 use super::super::probe::{Ram, Registers};
+use super::BITS;
 
-/// Bits of code that is decoded.
-const BITS: u32 = 64;
 /// Bytes of the longest instruction.
 const LONGEST: u64 = 15;
 
@@ -89,7 +88,7 @@ impl Calls {
     ///
     /// # Errors
     /// If it returned to somewhere else than where it was called from.
-    fn executed(&mut self, flow: Flow, to: u64) -> Result<()> {
+    pub fn executed(&mut self, flow: Flow, to: u64) -> Result<()> {
         match flow {
             Flow::Call(back) => self.addresses.push(back),
             Flow::Return => match self.addresses.pop() {

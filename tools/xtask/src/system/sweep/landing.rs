@@ -170,12 +170,31 @@ impl<'p> Landing<'p> {
     /// # Errors
     /// What is wrong with it.
     pub fn hit(&mut self, at: &Registers, program: Option<Program>) -> Verdict {
+        self.interrupt()?;
+        self.handled(at, program, 1)
+    }
+
+    fn interrupt(&mut self) -> Verdict {
         self.forget()?;
         self.send_nmi()?;
         self.run_to(&[self.iret])?;
         // Masked, so that nothing else comes before the instruction itself.
-        self.step()?;
-        self.handled(at, program, 1)
+        self.step()
+    }
+
+    /// Has an NMI interrupt the next instruction, and returns its sample.
+    ///
+    /// # Errors
+    /// If it leaves none, or another state.
+    pub fn take(&mut self, at: &Registers) -> Result<Sample> {
+        self.interrupt()?;
+        self.left(at, 1)?.pop().context("no sample")
+    }
+
+    /// The machine's RAM.
+    #[must_use]
+    pub const fn ram(&self) -> &Ram {
+        &self.probe.ram
     }
 
     /// Checks what NMIs have left that interrupted here: at least so many, since the timer's own may come as well.
@@ -183,6 +202,18 @@ impl<'p> Landing<'p> {
     /// # Errors
     /// What is wrong with it.
     pub fn handled(&mut self, at: &Registers, program: Option<Program>, sent: usize) -> Verdict {
+        let rip = at.rip();
+        let samples = self.left(at, sent)?;
+        let chain = chain(&self.probe.ram, at, program)?;
+        for sample in &samples {
+            let checked = self.check(sample, at, &chain);
+            checked.with_context(|| format!("at {rip:#x}: {sample:x?}"))?;
+        }
+        Ok(())
+    }
+
+    /// The samples that NMIs have left that interrupted here, and nothing else: at least so many.
+    fn left(&mut self, at: &Registers, sent: usize) -> Result<Vec<Sample>> {
         let rip = at.rip();
         let now = self.registers()?;
         ensure!(now == *at, "an NMI at {rip:#x} changed {at:x?} to {now:x?}");
@@ -192,12 +223,7 @@ impl<'p> Landing<'p> {
             "{sent} NMIs at {rip:#x} left {} records",
             samples.len()
         );
-        let chain = chain(&self.probe.ram, at, program)?;
-        for sample in &samples {
-            let checked = self.check(sample, at, &chain);
-            checked.with_context(|| format!("at {rip:#x}: {sample:x?}"))?;
-        }
-        Ok(())
+        Ok(samples)
     }
 
     /// The process that the last record is of.

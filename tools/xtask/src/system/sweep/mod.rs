@@ -11,7 +11,7 @@
 //! left out: `fatal_entry`, and what `nmi_entry` does of an NMI that nobody asked for.
 
 mod coverage;
-mod landing;
+pub mod landing;
 mod starting;
 
 use anyhow::{Context as _, Result, bail, ensure};

@@ -138,6 +138,7 @@ impl<'s> Scene<'s> {
             rflags: 2,
             rcx: self.unknown,
             scratch: self.unknown,
+            entered: self.regs.end(),
             user: false,
             idle: false,
         }
