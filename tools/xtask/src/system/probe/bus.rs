@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::super::guest::PATIENCE;
+use super::port;
 
 /// A message-signalled interrupt's address, and where in it the APIC id is (Intel SDM volume 3, "Message Address Register Format").
 const MESSAGE_ADDRESS: u64 = 0xfee0_0000;
@@ -24,9 +24,7 @@ impl Bus {
     /// # Errors
     /// If there is none.
     pub fn connect(socket: &Path) -> Result<Self> {
-        let stream = UnixStream::connect(socket).context("no port to the bus")?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        Ok(Self(BufReader::new(stream)))
+        Ok(Self(BufReader::new(port::connect(socket)?)))
     }
 
     /// Sends CPU 0 an NMI, as a device can: it is pending when this returns.

@@ -2,6 +2,7 @@
 //! moment. It has one CPU and counts instructions, so its time stands still while it does.
 
 mod bus;
+mod port;
 mod ram;
 mod registers;
 mod remote;
@@ -118,16 +119,8 @@ impl Reset {
         };
         options.qemu_args = files.arguments(options.mem);
         options.qemu_args.push("-S".to_owned());
-        let guest = Guest::boot(image, options)?;
-        let deadline = Instant::now() + PATIENCE;
-        while !(files.debugger().exists() && files.bus().exists()) {
-            if Instant::now() >= deadline {
-                bail!("no ports: {}", guest.transcript());
-            }
-            thread::sleep(POLL);
-        }
         Ok(Self {
-            guest,
+            guest: Guest::boot(image, options)?,
             remote: Remote::attach_before_reset(&files.debugger())?,
             bus: Bus::connect(&files.bus())?,
             _files: files,

@@ -1,5 +1,5 @@
 //! A client of QEMU's debugger port: GDB's remote serial protocol (GDB manual, appendix E), as much of it as it takes to stop a
-//! machine of one CPU, look at its registers and move it on, instruction by instruction.
+//! machine, look at the registers of the CPU that stopped it, and move it on, instruction by instruction.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use super::super::guest::PATIENCE;
+use super::port;
 use super::registers::Registers;
 
 /// A machine that is stopped whenever nothing is asked of it.
@@ -41,10 +41,8 @@ impl Remote {
     }
 
     fn connect(socket: &Path) -> Result<Self> {
-        let stream = UnixStream::connect(socket).context("no debugger port")?;
-        stream.set_read_timeout(Some(PATIENCE))?;
         Ok(Self {
-            stream,
+            stream: port::connect(socket)?,
             received: Vec::new(),
         })
     }
@@ -112,7 +110,8 @@ impl Remote {
         self.expect_ok(&format!("M{at:x},8:{}", digits(word)))
     }
 
-    /// Executes one instruction, and lets no interrupt in, NMIs among them.
+    /// Executes one instruction, and lets no interrupt in, NMIs among them. Other CPUs run meanwhile; if one of them starts this one again
+    /// (INIT or SIPI), QEMU takes that for the step, also where it changes nothing.
     ///
     /// # Errors
     /// If the machine does not come back.
