@@ -14,8 +14,8 @@
 //! | 6 | RBP as interrupted |
 //! | 7.. | `stack` words from the top of the interrupted stack, lowest address first; then `counters` counter values; then `tagged` tagged words |
 //!
-//! Tagged words are frames (canonical addresses; the first one is the interrupted RIP) and markers ([`Marker`], two
-//! words each) that begin the frames of another process.
+//! Tagged words are frames (canonical addresses; the first one is the interrupted RIP, which is any that [`Marker::frame`] gives) and
+//! markers ([`Marker`], two words each) that begin the frames of another process.
 
 use super::numbered::numbered;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -145,6 +145,15 @@ impl Marker {
     #[must_use]
     pub const fn starts(word: u64) -> bool {
         word & (0xffff << 48) == Self::TAG
+    }
+    /// The tagged word of a frame at any address. A program can jump to one that would begin a marker: that one gets its top bit set.
+    #[must_use]
+    pub const fn frame(address: u64) -> u64 {
+        if Self::starts(address) {
+            address | 1 << 63
+        } else {
+            address
+        }
     }
     /// From its two words.
     #[must_use]

@@ -12,7 +12,7 @@ use super::threads::ThreadView;
 use super::walk::{End, follow};
 use crate::hardware::PhysMemory;
 use ipc::abi::layout::USER_END;
-use ipc::abi::profile::{FIRST_FRAMES, flags};
+use ipc::abi::profile::{FIRST_FRAMES, Marker, flags};
 use sample_ring::Slot;
 
 /// The frames of a program that was interrupted; the first one is its RIP, exactly. `None` for the stack: user code and no thread.
@@ -30,7 +30,7 @@ pub(super) fn program_part<M: PhysMemory>(
         // No thread, or a program that jumped out of its half and has not faulted yet: only the address is known.
         _ => {
             findings.end(PROGRAM, End::Cut);
-            if !slot.push(at.rip) {
+            if !slot.push(Marker::frame(at.rip)) {
                 findings.truncated();
             }
         }
