@@ -107,7 +107,8 @@ impl Slot<'_> {
     #[inline]
     #[must_use]
     pub fn extend<const N: usize>(&mut self, more: [u64; N]) -> bool {
-        let Some(places) = self.words[self.used..].first_chunk::<N>() else {
+        let free = self.words.get(self.used..);
+        let Some(places) = free.and_then(<[_]>::first_chunk::<N>) else {
             return false;
         };
         for (place, word) in places.iter().zip(more) {
@@ -144,7 +145,7 @@ impl Slot<'_> {
     /// Takes back what was appended since [`Slot::used`] was `used`.
     #[inline]
     pub fn rewind(&mut self, used: usize) {
-        self.used = used.clamp(Self::FIRST, self.used);
+        self.used = used.min(self.used).max(Self::FIRST);
     }
     /// Makes the record visible, under this header word.
     #[inline]

@@ -7,7 +7,6 @@ use super::machine::Machine;
 use super::program::Program;
 use super::stack::UserStack;
 use super::threads::{Names, ThreadView, Threads};
-use super::translate::Window;
 use super::walk::End;
 use core::sync::atomic::{Ordering, fence};
 use ipc::abi::profile::{CLIENT_FRAMES, Marker, flags};
@@ -18,8 +17,51 @@ const CLIENT_WORDS: usize = 2 + CLIENT_FRAMES;
 /// Most clients: each has a part, and one is left for what is missing behind the last.
 const CLIENTS_MAX: usize = flags::PARTS - CLIENTS - 1;
 
-/// The frames of the client that `server` serves, of the client that one serves, and so on, each behind a marker. All of
-/// them fit, or the chain of clients is truncated: none is squeezed below [`CLIENT_FRAMES`] frames.
+/// The frames of the client that `server` serves, of the client that one serves, and so on, each behind a marker, if all are there, nothing is
+/// odd about them, and there is room: nearly always it is so. If not, it says false, and what it put into the slot means nothing.
+// Called once: inlined, so that the slot need not be in memory.
+#[inline(always)]
+#[must_use]
+pub(super) fn usual_parts<M: Machine, T: Threads>(
+    slot: &mut Slot<'_>,
+    machine: &M,
+    threads: T,
+    server: T::Thread,
+) -> bool {
+    let mut link = threads.served(server);
+    for _ in 0..CLIENTS_MAX {
+        let Some((client, sequence)) = link else {
+            return true;
+        };
+        if usual_part(slot, machine, threads.view(client)).is_none() {
+            return false;
+        }
+        // In this order: see `client_parts`.
+        link = threads.served(client);
+        fence(Ordering::Acquire);
+        if threads.sequence(client) != sequence {
+            return false;
+        }
+    }
+    link.is_none()
+}
+
+/// The marker and all frames of such a client.
+#[inline(always)]
+fn usual_part<M: Machine>(
+    slot: &mut Slot<'_>,
+    machine: &M,
+    client: Option<ThreadView<'_>>,
+) -> Option<()> {
+    let client = client?;
+    if !slot.extend(marker(client.names).pack()) {
+        return None;
+    }
+    Program::saved(&client).usual_frames(machine, client.root, slot)
+}
+
+/// The same parts whatever they are. All of them fit, or the chain of clients is truncated: none is squeezed below [`CLIENT_FRAMES`]
+/// frames.
 pub(super) fn client_parts<M: Machine, T: Threads>(
     slot: &mut Slot<'_>,
     findings: &mut Findings,
@@ -68,8 +110,6 @@ pub(super) fn client_parts<M: Machine, T: Threads>(
 }
 
 /// One client's marker and frames. `None` if the client is gone.
-// Called once, in a loop: inlined, so that the slot need not be in memory.
-#[inline(always)]
 fn client_part<M: Machine>(
     slot: &mut Slot<'_>,
     machine: &M,
@@ -77,19 +117,18 @@ fn client_part<M: Machine>(
     limit: usize,
 ) -> Option<End> {
     let client = client?;
-    let Names { ids, image } = client.names;
+    // Where there is no room for it, there is none for the frames, which say so.
+    let _ = slot.extend(marker(client.names).pack());
+    let mut stack = UserStack::new(machine, client.root);
+    Some(Program::saved(&client).frames(&mut stack, limit, slot))
+}
+
+#[inline]
+fn marker(Names { ids, image }: Names<'_>) -> Marker {
     let ids = ids.load(Ordering::Relaxed);
-    let marker = Marker {
+    Marker {
         pid: ids as u32,
         tid: (ids >> 32) as u32,
         image: image.load(Ordering::Relaxed),
-    };
-    // Where there is no room for it, there is none for the frames, which say so.
-    let _ = slot.extend(marker.pack());
-    let registers = Program::saved(&client);
-    let end = match Window::of(machine, client.root, registers.rbp) {
-        Some(page) => registers.frames_near(machine, client.root, page, limit, slot),
-        None => registers.frames(&mut UserStack::new(machine, client.root), limit, slot),
-    };
-    Some(end)
+    }
 }

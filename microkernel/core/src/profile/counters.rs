@@ -68,7 +68,11 @@ impl Counters {
             flags,
             cut,
             unmapped,
+            ..
         } = findings;
+        if flags & (flags::TRUNCATED | flags::CUT | flags::CHANGED) == 0 {
+            return;
+        }
         for (counter, found) in [
             (&self.truncated, flags & flags::TRUNCATED != 0),
             (&self.cut, cut),

@@ -7,13 +7,13 @@ use super::layout::KernelMap;
 use super::stack::UserStack;
 use super::threads::ThreadView;
 use super::translate::Window;
-use super::walk::{End, Walk, follow, follow_on};
+use super::walk::{End, Walk, follow};
 use crate::base::addr::Frame;
 use crate::base::regs::Reg;
 use crate::hardware::PhysMemory;
 use core::sync::atomic::Ordering;
 use ipc::abi::layout::USER_END;
-use sample_ring::{AtomicU64, Slot};
+use sample_ring::Slot;
 
 /// The registers that a walk starts from.
 #[derive(Clone, Copy, Debug)]
@@ -85,40 +85,23 @@ impl Program {
         end
     }
 
-    /// The same, of a stack of which a page is at hand: the one that nearly all frames are in.
+    /// Puts all of them into the slot, if nearly all is as usual: the frames are in one page, and there is room.
     // Called once, for clients: inlined, so that the slot need not be in memory.
     #[inline(always)]
-    pub(super) fn frames_near<'m, M: PhysMemory>(
+    pub(super) fn usual_frames<M: PhysMemory>(
         self,
-        memory: &'m M,
+        memory: &M,
         root: Frame,
-        page: Window<M::Words<'m>>,
-        limit: usize,
         slot: &mut Slot<'_>,
-    ) -> End {
+    ) -> Option<()> {
         if self.rip >= USER_END {
-            return End::Cut;
+            return None;
         }
-        let Some((first, places)) = slot.free(limit).split_first() else {
-            return End::Truncated;
-        };
+        let page = Window::of(memory, root, self.rbp)?;
+        let (first, places) = slot.free(usize::MAX).split_first()?;
         first.store(self.rip, Ordering::Relaxed);
-        let (taken, end) = match page.follow(Walk::from(self.rsp, self.rbp), places) {
-            Ok(taken) => (taken, End::Complete),
-            Err(walk) => follow_far(UserStack::at(memory, root, page), walk, places),
-        };
+        let taken = page.follow(Walk::from(self.rsp, self.rbp), places).ok()?;
         slot.fill(1 + taken);
-        end
+        Some(())
     }
-}
-
-/// The frames that are in another page than those before, or odd.
-#[cold]
-#[inline(never)]
-fn follow_far<M: PhysMemory>(
-    mut stack: UserStack<'_, M>,
-    walk: Walk,
-    places: &[AtomicU64],
-) -> (usize, End) {
-    follow_on(&mut stack, walk, places)
 }

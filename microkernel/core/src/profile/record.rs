@@ -3,7 +3,7 @@
 //! Part of the sampling path; its rules are in [`super`]. The layout is [`ipc::abi::profile`]'s.
 
 use super::chain::{kernel_part, program_part};
-use super::clients::client_parts;
+use super::clients::{client_parts, usual_parts};
 use super::cpu::CpuState;
 use super::findings::{Findings, PROGRAM};
 use super::interrupted::{Context, Interrupted};
@@ -65,7 +65,8 @@ pub(super) fn write<M: Machine, T: Threads>(
     };
     slot.fill(1 + callers);
     if threads.served(current).is_some() {
-        return write_clients(cpu, machine, threads, current, slot.used());
+        let used = slot.used();
+        return write_clients(cpu, machine, threads, current, used, Findings::USUAL);
     }
     let more = Header {
         tagged: (slot.used() - USUAL_WORDS) as u8,
@@ -74,7 +75,8 @@ pub(super) fn write<M: Machine, T: Threads>(
     slot.publish(cpu.usual + more.pack());
 }
 
-/// The rest of the record of a thread that serves. The slot is not handed over: it would have to be in memory for all others, too.
+/// The rest of the record of a thread that serves, from the clients on. The slot is not handed over: it would have to be in memory for
+/// all others, too.
 #[inline(never)]
 fn write_clients<M: Machine, T: Threads>(
     cpu: &CpuState,
@@ -82,11 +84,30 @@ fn write_clients<M: Machine, T: Threads>(
     threads: T,
     server: T::Thread,
     used: usize,
+    findings: Findings,
 ) {
     let mut slot = cpu.ring.resume(used);
-    let mut findings = Findings::default();
+    if usual_parts(&mut slot, machine, threads, server) {
+        publish(slot, cpu, findings);
+    } else {
+        write_clients_any(cpu, machine, threads, server, used, findings);
+    }
+}
+
+/// The same where something is odd about the clients, or there is no room for all of their frames: all over again.
+#[cold]
+#[inline(never)]
+fn write_clients_any<M: Machine, T: Threads>(
+    cpu: &CpuState,
+    machine: &M,
+    threads: T,
+    server: T::Thread,
+    used: usize,
+    mut findings: Findings,
+) {
+    let mut slot = cpu.ring.resume(used);
     client_parts(&mut slot, &mut findings, machine, threads, server);
-    publish(slot, cpu, findings, 0, STACK_WORDS as u8);
+    publish(slot, cpu, findings);
 }
 
 /// The rest of the record of a thread whose frames are not all in one page, or odd.
@@ -101,14 +122,28 @@ fn write_far<M: Machine, T: Threads>(
     walk: Walk,
 ) {
     let mut slot = cpu.ring.resume(USUAL_WORDS);
-    let mut findings = Findings::default();
+    let mut findings = Findings::USUAL;
     let (taken, end) = follow_on(&mut stack, walk, slot.free(FIRST_FRAMES - 1));
     slot.fill(taken);
     findings.end(PROGRAM, end);
-    if threads.served(thread).is_some() {
-        client_parts(&mut slot, &mut findings, machine, threads, thread);
+    write_rest(slot, cpu, machine, threads, Some(thread), findings);
+}
+
+/// The rest of a record that has the frames of this thread: those of its clients, if it serves.
+fn write_rest<M: Machine, T: Threads>(
+    slot: Slot<'_>,
+    cpu: &CpuState,
+    machine: &M,
+    threads: T,
+    thread: Option<T::Thread>,
+    findings: Findings,
+) {
+    match thread {
+        Some(server) if threads.served(server).is_some() => {
+            write_clients(cpu, machine, threads, server, slot.used(), findings);
+        }
+        _ => publish(slot, cpu, findings),
     }
-    publish(slot, cpu, findings, 0, STACK_WORDS as u8);
 }
 
 /// Words of a usual record before the callers: RIP is the last.
@@ -176,7 +211,7 @@ fn write_any<M: Machine, T: Threads>(
 ) {
     let at = &at.whole();
     let mut slot = cpu.ring.begin();
-    let mut findings = Findings::default();
+    let mut findings = Findings::of(context_flags(at));
     let current = threads.current();
     let thread = current.and_then(|current| threads.view(current));
     if !slot.extend(fixed_words(
@@ -187,27 +222,21 @@ fn write_any<M: Machine, T: Threads>(
         findings.truncated();
     }
     let mut program = thread.map(|thread| UserStack::new(machine, thread.root));
-    let stack;
     if at.user {
-        stack = program
+        findings.stack = program
             .as_mut()
             .map_or(0, |program| top(&mut slot, program, at.rsp));
         program_part(&mut slot, &mut findings, at, program.as_mut());
     } else {
         let kernel = machine.kernel_stack(cpu.id, at.rsp);
         let mut kernel = kernel.map(|words| KernelStack { words, map });
-        stack = kernel
+        findings.stack = kernel
             .as_mut()
             .map_or(0, |kernel| top(&mut slot, kernel, at.rsp));
         let (kernel, program) = (kernel.as_mut(), thread.as_ref().zip(program.as_mut()));
         kernel_part(&mut slot, &mut findings, at, map, kernel, program);
     }
-    if let Some(server) = current
-        && threads.served(server).is_some()
-    {
-        client_parts(&mut slot, &mut findings, machine, threads, server);
-    }
-    publish(slot, cpu, findings, context_flags(at), stack);
+    write_rest(slot, cpu, machine, threads, current, findings);
 }
 
 #[inline]
@@ -220,9 +249,10 @@ fn fixed_words(now: Tsc, at: Program, names: Option<Names<'_>>) -> [u64; 5] {
 }
 
 /// Puts the record where readers find it, and counts what was found.
-fn publish(slot: Slot<'_>, cpu: &CpuState, findings: Findings, context: u16, stack: u8) {
+#[inline]
+fn publish(slot: Slot<'_>, cpu: &CpuState, findings: Findings) {
+    let Findings { flags, stack, .. } = findings;
     let tagged = slot.used() - FIXED_WORDS - usize::from(stack);
-    let flags = findings.flags | context;
     slot.publish(header(cpu.id, flags, stack, tagged as u8).pack());
     cpu.counters.found(findings);
 }

@@ -68,9 +68,9 @@ fn take_entered(fake: &Fake, at: &Interrupted, threads: &FakeThreads) -> (Sample
     assert_eq!(counters.truncated, named(flags::TRUNCATED));
     assert_eq!(counters.changed, named(flags::CHANGED));
     let findings = Findings {
-        flags,
         cut: counters.cut == 1,
         unmapped: counters.unmapped == 1,
+        ..Findings::of(flags)
     };
     (sample, findings)
 }
@@ -102,14 +102,19 @@ fn kernel_at(rip: u64, rsp: u64, rbp: u64) -> Interrupted {
     }
 }
 
-/// A thread in a space of its own: its RIP, then `depth` callers, on a stack at 0x7000.
+/// A thread in a space of its own: its RIP, then `depth` callers, on a stack at 0x7000. Those with odd numbers end as programs do, with a
+/// frame that returns to 0.
 fn thread(fake: &mut Fake, number: u64, depth: u64) -> (FakeThread, Vec<u64>) {
     let root = fake.frame(1);
     let frames: Vec<u64> = (0..=depth)
         .map(|n| 0x40_0000 + number * 0x1000 + n * 16)
         .collect();
-    let at: Vec<u64> = (0..depth).map(|n| 0x7000 + n * 32).collect();
-    fake.frames(root, &at, &frames[1..]);
+    let mut to = frames[1..].to_vec();
+    if number % 2 == 1 {
+        to.push(0);
+    }
+    let at: Vec<u64> = (0..to.len() as u64).map(|n| 0x7000 + n * 32).collect();
+    fake.frames(root, &at, &to);
     let rbp = at.first().copied().unwrap_or(0);
     (FakeThread::new(root, [frames[0], 0x7000, rbp]), frames)
 }
@@ -126,7 +131,7 @@ fn a_user_sample_says_all_that_was_interrupted() {
     fake.poke(it.root, 0x6ff8, 0xabcd);
     let threads = FakeThreads::new(&fake, vec![it]);
     let (sample, findings) = take(&fake, &user_at(0x40_0000, 0x6ff8, 0x7000), &threads);
-    assert_eq!(findings, Findings::default());
+    assert_eq!(findings, Findings::of(0));
     let header = sample.header();
     assert_eq!((header.cpu, header.event, header.flags), (3, 0, 0));
     assert_eq!((sample.tsc(), sample.weight()), (77, 1));
@@ -169,7 +174,7 @@ fn an_idle_cpu_has_kernel_frames_and_no_owner() {
     let threads = FakeThreads::new(&fake, vec![]);
     let (sample, findings) = take(&fake, &at, &threads);
     assert_eq!(sample.header().flags, flags::KERNEL | flags::IDLE);
-    assert_eq!(findings, Findings::default());
+    assert_eq!(findings, Findings::of(0));
     assert_eq!(parts(&sample), [(0, vec![TEXT + 5, TEXT + 9])]);
 }
 
@@ -184,7 +189,7 @@ fn kernel_frames_come_before_the_threads_own() {
     let expected = [&[TEXT + 5, TEXT + 9, STUB + 8][..], &frames].concat();
     assert_eq!(parts(&sample), [(10, expected)]);
     assert_eq!(sample.header().flags, flags::KERNEL | flags::INTERRUPTS_OFF);
-    assert_eq!(findings, Findings::default());
+    assert_eq!(findings, Findings::of(0));
 }
 
 #[test]
@@ -212,7 +217,7 @@ fn below_the_frames_of_anothers_entry_is_a_gap() {
             ..at
         };
         let (_, findings) = take_entered(&fake, &at, &threads);
-        assert_eq!(findings, Findings::default());
+        assert_eq!(findings, Findings::of(0));
     }
 }
 
@@ -227,7 +232,7 @@ fn in_a_stub_the_programs_frame_pointer_is_not_walked_as_the_kernels() {
     let (sample, findings) = take(&fake, &kernel_at(STUB + 0x24, trap, trap), &threads);
     let expected = [&[STUB + 0x24][..], &frames].concat();
     assert_eq!(parts(&sample), [(10, expected)]);
-    assert_eq!(findings, Findings::default());
+    assert_eq!(findings, Findings::of(0));
 }
 
 #[test]
@@ -265,7 +270,7 @@ fn on_the_way_in_the_programs_registers_are_where_the_stub_has_them() {
         let (sample, findings) = take(&fake, &interrupted, &threads);
         let expected = [&[at][..], &frames].concat();
         assert_eq!(parts(&sample), [(10, expected)], "{:#x}", at - STUB);
-        assert_eq!(findings, Findings::default());
+        assert_eq!(findings, Findings::of(0));
     }
 }
 
@@ -386,7 +391,7 @@ proptest! {
         // A client is left out only where it would not have had its share.
         let left = SLOT_WORDS - sample.header().words();
         prop_assert!(parts.len() >= truth.len().min(6) || left < 2 + CLIENT_FRAMES);
-        prop_assert_eq!(findings, Findings { flags: incomplete | if whole { 0 } else { flags::TRUNCATED }, ..Findings::default() });
+        prop_assert_eq!(findings, Findings { flags: incomplete | if whole { 0 } else { flags::TRUNCATED }, ..Findings::of(0) });
         prop_assert!(fake.count() < 1000, "bounded");
     }
 
