@@ -4,7 +4,7 @@ use crate::base::cpu::Cpu;
 use crate::base::pool::Ref;
 use crate::base::regs::Reg;
 use crate::calls::{Caller, Stop};
-use crate::handles::{CHUNK_ENTRIES, Grant};
+use crate::handles::{CHUNK_ENTRIES, Grant, HandleTable};
 use crate::hardware::Hardware;
 use crate::kernel::{CpuState, Kernel};
 use crate::object::process::Counted;
@@ -92,8 +92,8 @@ impl<H: Hardware> Kernel<H> {
         process: &Process,
         grant: Grant,
     ) -> Result<Handle, Error> {
-        self.grow(cpu, process, 1)?;
         let mut table = process.handles.lock(&cpu.token);
+        self.grow(cpu, process, &mut table, 1)?;
         table.insert(&self.pools.chunks, grant)
     }
 
@@ -109,15 +109,25 @@ impl<H: Hardware> Kernel<H> {
     ) -> Result<(), Stop> {
         // Looked at first, as in `take_slot`.
         let busy = self.work.is_busy();
-        self.grow(cpu, process, handles)
+        let mut table = process.handles.lock(&cpu.token);
+        self.grow(cpu, process, &mut table, handles)
             .map_err(|error| match error {
                 Error::OutOfMemory if busy => Stop::Restart,
                 error => error.into(),
             })
     }
 
-    fn grow(&self, cpu: &CpuState, process: &Process, handles: u32) -> Result<(), Error> {
-        let mut table = process.handles.lock(&cpu.token);
+    /// Sees to it that a process's table, which is locked, has the room: until it is let go no other thread takes it.
+    ///
+    /// # Errors
+    /// `LimitReached`, `OutOfMemory`, `PeerDied`.
+    pub(crate) fn grow(
+        &self,
+        cpu: &CpuState,
+        process: &Process,
+        table: &mut HandleTable,
+        handles: u32,
+    ) -> Result<(), Error> {
         debug_assert!(
             handles as usize <= CHUNK_ENTRIES,
             "one more chunk is enough"

@@ -32,7 +32,9 @@ impl<H: Hardware> Kernel<H> {
             .get(&self.pools.chunks, handle)?
             .with(Rights::DUPLICATE | rights)?;
         let grant = Grant { rights, ..had };
-        // Under the lock of the table that holds a count already; undone if there is no room after all.
+        // Another thread may have taken the room just made.
+        self.grow(caller.cpu, caller.process, &mut handles, 1)?;
+        // Under the lock of the table that holds a count already.
         let copy = handles.insert(&self.pools.chunks, grant)?;
         self.retain(caller.cpu, &grant);
         Ok((copy,))

@@ -1,7 +1,6 @@
 //! Carrying a message from one thread to another: words, payload and handles. Handles go all or none.
 
 use crate::base::regs::Reg;
-use crate::calls::Stop;
 use crate::handles::Grant;
 use crate::hardware::Hardware;
 use crate::kernel::{CpuState, Kernel};
@@ -155,23 +154,17 @@ impl<H: Hardware> Kernel<H> {
     ) -> Result<(), Error> {
         let to = self.process_of(receiver);
         let mut seated = heapless::Vec::<Handle, HANDLES_MAX>::new();
-        let room = self
-            .make_room(cpu, to, transit.0.len() as u32)
-            .map_err(|stop| match stop {
-                Stop::Error(error) => error,
-                // The receiver cannot be made to call again.
-                _ => Error::OutOfMemory,
-            });
+        let mut table = to.handles.lock(&cpu.token);
+        // What is being freed may give room, but the receiver cannot be made to call again.
+        let room = self.grow(cpu, to, &mut table, transit.0.len() as u32);
         let placed = room.and_then(|()| {
-            // Another thread may take the room just made; then all go back.
-            let mut handles = to.handles.lock(&cpu.token);
             for passenger in &transit.0 {
-                match handles.insert(&self.pools.chunks, passenger.grant) {
+                match table.insert(&self.pools.chunks, passenger.grant) {
                     // As many as passengers.
                     Ok(handle) => drop(seated.push(handle)),
                     Err(error) => {
                         for &handle in &seated {
-                            let _ = handles.remove(&self.pools.chunks, handle);
+                            let _ = table.remove(&self.pools.chunks, handle);
                         }
                         return Err(error);
                     }
@@ -179,6 +172,7 @@ impl<H: Hardware> Kernel<H> {
             }
             Ok(())
         });
+        drop(table);
         if let Err(error) = placed {
             self.restore(cpu, sender, transit);
             return Err(error);

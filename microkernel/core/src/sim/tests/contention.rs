@@ -1,7 +1,8 @@
-//! Several threads at one mapping: what each hears when the other is in the middle of it.
+//! Several threads at one mapping, or at one table of handles: what each hears when the other is in the middle of it.
 
 use super::space::{AT, Maps, READ, WRITE};
 use super::*;
+use crate::sim::run::Entry;
 
 /// Pages that are mapped, unmapped and changed in three steps.
 const PAGES: u64 = 70;
@@ -121,4 +122,51 @@ fn a_mapping_that_is_being_changed_is_busy() {
     two.other(Syscall::unmap, &[0, AT, PAGES]).results();
     assert_eq!(two.end().error(), Error::NotMapped);
     two.maps.sim.tear_down();
+}
+
+/// Two threads that make something at the same time while their table has room for one: it grows for the other.
+#[test]
+fn a_table_grows_for_whoever_does_not_get_its_last_place() {
+    for what in [Syscall::handle_duplicate, Syscall::notification_create] {
+        let mut sim = Sim::new(3);
+        let (program, one) = sim.alone(60);
+        let users = [one, sim.started(program)];
+        let named = sim.make(one, Syscall::notification_create, &[]);
+        let copy = [raw(named), 0];
+        let room = |sim: &Sim| {
+            let process = sim.kernel.process(program.slot);
+            process.handles.lock(&sim.cpu(0).token).room()
+        };
+        while room(&sim) != 1 {
+            sim.make(one, Syscall::handle_duplicate, &copy);
+        }
+        let cpus = users.map(|user| {
+            sim.prepare(user, what, &copy);
+            sim.schedule(user)
+        });
+        at_the_table(&sim, program, cpus);
+        cpus.into_iter().for_each(|cpu| sim.leave(cpu));
+        sim.settle();
+        for user in users {
+            sim.outcome(user).results();
+        }
+        sim.tear_down();
+    }
+}
+
+/// Has two of three CPUs enter when the program's table is locked. Both come to wait for the lock, and then get it in turn, as often as they
+/// need it.
+fn at_the_table(sim: &Sim, program: Program, cpus: [usize; 2]) {
+    let third = sim.cpu(3 - cpus[0] - cpus[1]);
+    let process = sim.kernel.process(program.slot);
+    std::thread::scope(|scope| {
+        let held = process.handles.lock(&third.token);
+        for cpu in cpus {
+            scope.spawn(move || sim.come_in(cpu, Entry::Syscall));
+        }
+        while cpus.iter().any(|&cpu| sim.cpu(cpu).token.holds_nothing()) {
+            std::thread::yield_now();
+        }
+        drop(held);
+    });
 }
