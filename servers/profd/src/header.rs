@@ -100,7 +100,7 @@ fn delay(profile: &Profile, verbose: bool, lines: &mut Lines) {
     if verbose || matters {
         let (mean, most) = (mean / 1000, counts.delay_max_ns / 1000);
         lines.wrap(&format!(
-            "asked for {mean} us late on average, at most {most}, by cpus with interrupts off"
+            "asked for {mean} us late on average, at most {most}: interrupts off, or not run"
         ));
     }
 }

@@ -100,7 +100,7 @@ fn the_head_tells_the_rate_the_cost_and_the_delay_where_they_matter() {
     assert_eq!(head(delayed(100_000), false).len(), 1);
     assert_eq!(
         head(delayed(101_000), false)[1..],
-        ["asked for 101 us late on average, at most 7654, by cpus with interrupts off"]
+        ["asked for 101 us late on average, at most 7654: interrupts off, or not run"]
     );
     assert_eq!(head(delayed(0), true).len(), 4);
     let wild = Counts {

@@ -24,14 +24,15 @@ folded    one chain a line, for flame graphs
 
 A sample belongs to the process that was executing; by client, to the one on
 whose behalf. `<-` is a caller, `<=` begins the frames of the client that was
-served. Ctrl-C ends the window early.
+served, and `?` behind either is one that is known to be missing. Samples come
+by NMI (timer), or with the tick, which sees no kernel. Ctrl-C ends the window.
 ",
     facts: None,
     examples: &[
         ("profile", "1000 ms, every process, the 8 hottest chains"),
         (
-            "profile 2000 all 3",
-            "2 s, every process, 3 chains: fits one screen",
+            "profile 2000 all 3 depth 4",
+            "2 s, 3 chains of 4 frames: fits one screen",
         ),
         ("profile 500 12", "500 ms, only pid 12"),
         (
