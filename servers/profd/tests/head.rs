@@ -83,6 +83,14 @@ fn the_head_tells_the_rate_the_cost_and_the_delay_where_they_matter() {
         head(counts(3600), false),
         ["sampling took 2345 ns a sample, 0.21% of the window"]
     );
+    let stalled = Counts {
+        cost_ns: 3600 * 2_000_000,
+        ..counts(3600)
+    };
+    assert_eq!(
+        head(stalled, false),
+        ["sampling took 2000000 ns a sample, 100.00% of the window"]
+    );
     assert_eq!(
         head(counts(3599), false)[1],
         "true rate 899 a second on each cpu, 89% of the nominal 1000"
