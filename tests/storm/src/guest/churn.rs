@@ -109,13 +109,16 @@ impl Churn {
         self.shared.has_failed.load(Relaxed)
     }
 
-    /// Ends it, and says how many there were.
+    /// Ends all of it, also if a part has failed, and says how many there were.
     pub fn stop(self) -> Result<u32, Failure> {
         self.shared.is_over.store(true, Relaxed);
+        let mut result = Ok(());
         for maker in self.makers {
-            maker.join().map_err(kernel(Syscall::thread_exit))??;
+            let joined = maker.join().map_err(kernel(Syscall::thread_exit));
+            result = result.and(joined.flatten());
         }
-        self.server.end()?;
+        // It calls nobody's server but its own, so nothing else ends it.
+        result.and(self.server.end().map(drop))?;
         Ok(self.shared.numbers.load(Relaxed))
     }
 }
@@ -154,6 +157,17 @@ impl Shared {
             1,
         )
         .map_err(kernel(Syscall::process_create))?;
+        // One that is not whole may have a thread that runs; without a handle nobody could end it.
+        let filled = self.fill(&process, number, is_server);
+        if let Err(failure) = filled {
+            process.kill(0).map_err(kernel(Syscall::process_kill))?;
+            return Err(failure);
+        }
+        Ok(process)
+    }
+
+    /// Gives a process its code and what it needs, and starts its threads.
+    fn fill(&self, process: &Process, number: Number, is_server: bool) -> Result<(), Failure> {
         let status = process.status().map_err(kernel(Syscall::process_status))?;
         self.pids.set(number, status.pid as u32);
         let text = Rights::READ | Rights::EXECUTE;
@@ -161,16 +175,16 @@ impl Shared {
             .map(self.bootfs, number.base(), self.code, 1, text)
             .map_err(kernel(Syscall::map))?;
         let argument = if is_server {
-            self.serve(&process)?
+            self.serve(process)?
         } else {
-            self.call(&process, number)?
+            self.call(process, number)?
         };
         let [client, server] = Code::new().entries();
         let entry = number.base() + if is_server { server } else { client };
         for index in 0..if is_server { SERVERS } else { 1 } {
-            start(&process, entry, argument, index)?;
+            start(process, entry, argument, index)?;
         }
-        Ok(process)
+        Ok(())
     }
 
     /// What a server needs.

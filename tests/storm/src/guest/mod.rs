@@ -25,6 +25,8 @@ const FREQUENCY_ALONE: u64 = 10_000;
 const LOOK: Duration = Duration::from_micros(200);
 /// How long the driver may take to arm and to disarm: far more than a tick.
 const PATIENCE: u64 = 10_000 * time::MILLISECOND;
+/// How long one run of the driver lasts.
+const RUN: u64 = 100 * time::MILLISECOND;
 /// How long an NMI may be on its way.
 const ON_ITS_WAY: u64 = 100 * time::MILLISECOND;
 
@@ -97,25 +99,46 @@ fn storm(
     } else {
         FREQUENCY
     };
-    start(profiler, frequency)?;
     let end = time::after(ms * time::MILLISECOND);
-    while time::now() < end && !churn.has_failed() {
-        look(&mut readers, watch)?;
-        thread::sleep(LOOK);
+    let mut runs = 0;
+    let mut sampled = Ok(());
+    while sampled.is_ok() && time::now() < end && !churn.has_failed() {
+        let stop = end.min(time::after(RUN));
+        sampled = sample(profiler, frequency, stop, &mut || look(&mut readers, watch));
+        runs += 1;
     }
-    syscall::profiler_stop(profiler).map_err(kernel(Syscall::profiler_stop))?;
-    until(profiler, Phase::Idle)?;
-    time::sleep(ON_ITS_WAY);
-    look(&mut readers, watch)?;
-    let made = churn.stop()?;
+    if sampled.is_ok() {
+        time::sleep(ON_ITS_WAY);
+        sampled = look(&mut readers, watch);
+    }
+    // Whatever has failed, no process is left: it would run for ever, and its slots would be missing to who looks at them next.
+    let made = churn.stop();
+    sampled?;
+    let made = made?;
     let after = Account::of(system, profiler)?;
     println!(
-        "storm of {ms} ms on {cpus} cpus, {frequency} samples a second asked of each: {made} processes came and went"
+        "storm of {ms} ms on {cpus} cpus, {frequency} samples a second asked of each, {runs} times: {made} processes came and went"
     );
     let counts: Vec<Counts> = readers.iter().map(Reader::counts).collect();
     after.print_since(&before);
     after.check_since(&before, &counts)?;
     Ok(counts.into_iter().fold(Counts::default(), add))
+}
+
+/// Samples until this time.
+fn sample(
+    profiler: Handle,
+    frequency: u64,
+    end: u64,
+    look: &mut impl FnMut() -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    start(profiler, frequency)?;
+    while time::now() < end {
+        look()?;
+        thread::sleep(LOOK);
+    }
+    syscall::profiler_stop(profiler).map_err(kernel(Syscall::profiler_stop))?;
+    until(profiler, Phase::Idle)
 }
 
 /// Begins to sample.

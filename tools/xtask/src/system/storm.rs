@@ -117,7 +117,7 @@ pub fn rage(context: &Context<'_>, kind: &Kind, smp: u32, ms: u64, seed: u64) ->
     Ok(said)
 }
 
-/// Has the program make a storm. One that fails leaves its processes behind, which nobody ends.
+/// Has the program make a storm, and checks what it says of it.
 fn storm(session: &mut Session, ms: u64, seed: u64) -> Result<String> {
     let said = session.run(&format!("run storm {ms} {seed}"))?;
     ensure!(
