@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::String;
 
 use crate::cpus;
-use crate::profile::Profile;
+use crate::profile::{Counts, Profile};
 use crate::text::{COLUMNS, Lines};
 
 const MS_NS: u128 = 1_000_000;
@@ -54,10 +54,11 @@ fn cost(profile: &Profile, lines: &mut Lines) {
     let spent = u128::from(each) * u128::from(counts.in_window());
     let of = time_ns(profile);
     let hundredths = spent.saturating_mul(10_000).saturating_add(of / 2);
+    let least = at_least(counts);
     let share = hundredths.checked_div(of).map_or(String::new(), |share| {
         // Those before and behind a short window may have taken longer than those in it, which fit it.
         let share = share.min(10_000);
-        format!(", {}.{:02}% of the window", share / 100, share % 100)
+        format!(", {least}{}.{:02}% of the window", share / 100, share % 100)
     });
     lines.wrap(&format!("sampling took {each} ns a sample{share}"));
 }
@@ -72,9 +73,9 @@ fn rate(profile: &Profile, verbose: bool, lines: &mut Lines) {
     // That there are none is said where the chains would be.
     if samples > 0 && (verbose || percent < 90) {
         let rate = (samples * SECOND_NS) / time_ns(profile);
-        let nominal = profile.frequency;
+        let (least, nominal) = (at_least(&profile.counts), profile.frequency);
         lines.wrap(&format!(
-            "true rate {rate} a second on each cpu, {percent}% of the nominal {nominal}"
+            "true rate {least}{rate} a second on each cpu, {percent}% of the nominal {nominal}"
         ));
     }
 }
@@ -104,6 +105,15 @@ fn delay(profile: &Profile, verbose: bool, lines: &mut Lines) {
         lines.wrap(&format!(
             "asked for {mean} us late on average, at most {most}: interrupts off, or not run"
         ));
+    }
+}
+
+/// Before what follows from the samples that are known to be of the window: those that were dropped may be, too.
+const fn at_least(counts: &Counts) -> &'static str {
+    if counts.dropped() > 0 {
+        "at least "
+    } else {
+        ""
     }
 }
 

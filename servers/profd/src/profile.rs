@@ -139,19 +139,17 @@ impl Counts {
         self.overwritten.saturating_add(self.corrupt)
     }
 
-    /// Samples of the window. Those that were dropped are taken to be: what is lost is the oldest of a long window.
+    /// Samples that are known to be of the window. Whether those that were dropped are, nobody knows: their times are lost with them.
     #[must_use]
     pub const fn in_window(&self) -> u64 {
-        self.reported
-            .saturating_add(self.other_tasks)
-            .saturating_add(self.dropped())
+        self.reported.saturating_add(self.other_tasks)
     }
 
     /// Samples that were taken and never seen in a ring, or the other way round.
     #[must_use]
     pub const fn unaccounted(&self) -> u64 {
-        let seen = self.in_window().saturating_add(self.outside);
-        self.taken.abs_diff(seen)
+        let read = self.in_window().saturating_add(self.outside);
+        self.taken.abs_diff(read.saturating_add(self.dropped()))
     }
 }
 

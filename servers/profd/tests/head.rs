@@ -99,6 +99,18 @@ fn the_head_tells_the_rate_the_cost_and_the_delay_where_they_matter() {
         head(counts(4000), true)[1],
         "true rate 1000 a second on each cpu, 100% of the nominal 1000"
     );
+    // Three times as many were taken; when those that are gone were, nobody knows.
+    let dropping = Counts {
+        overwritten: 8_000,
+        ..counts(3599)
+    };
+    assert_eq!(
+        head(dropping, false),
+        [
+            "sampling took 2345 ns a sample, at least 0.21% of the window",
+            "true rate at least 899 a second on each cpu, 89% of the nominal 1000"
+        ]
+    );
     let delayed = |mean: u64| Counts {
         asked: 4000,
         delay_ns: mean * 4000,
