@@ -1,8 +1,9 @@
 //! The walk against a model that knows nothing of tables: address spaces of every page size, with holes, pages of the kernel and of
-//! devices between, and frames that lead anywhere. What the walk finds, and how it says that it ended, is what the model does.
+//! devices between, and registers and frames that lead anywhere. What the walk finds, and how it says that it ended, is what the model does,
+//! with and without a page at hand.
 
 use super::fake::{ALL, Fake, PRESENT, STACK, USER};
-use super::walks::walk;
+use super::walks::{walk, walk_near};
 use crate::base::addr::Frame;
 use crate::profile::stack::UserStack;
 use crate::profile::walk::End;
@@ -159,7 +160,7 @@ proptest! {
         mut at in prop::collection::btree_set(place(), 1..30),
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<bool>(), change()), 0..3),
         below in prop_oneof![4 => Just(0u64), 1 => any::<u64>()],
-        first in prop_oneof![8 => Just(None), 1 => odd().prop_map(Some)],
+        [stack, first] in [(); 2].map(|()| prop_oneof![8 => Just(None), 1 => odd().prop_map(Some)]),
         limit in 0usize..40,
     ) {
         // No two overlap.
@@ -184,9 +185,12 @@ proptest! {
             words.insert(frame + if address { 8 } else { 0 }, value);
         }
         let space = Space::new(&kinds, &words);
-        let rsp = at[0].saturating_sub(below);
+        let rsp = stack.unwrap_or(at[0].saturating_sub(below));
         let rbp = first.unwrap_or(at[0]);
         let found = walk(&mut UserStack::new(&space.fake, space.root), rsp, rbp, limit);
-        prop_assert_eq!(found, space.truth(rsp, rbp, limit));
+        prop_assert_eq!(&found, &space.truth(rsp, rbp, limit));
+        if let Some(near) = walk_near(&space.fake, space.root, rsp, rbp, limit) {
+            prop_assert_eq!(near, found, "with the page of RSP at hand");
+        }
     }
 }

@@ -39,7 +39,7 @@ pub(super) fn walk<S: Stack>(stack: &mut S, rsp: u64, rbp: u64, limit: usize) ->
 }
 
 /// The same walk with the page that RSP points into at hand, as a sample takes it; `None` if there is none.
-fn walk_near(
+pub(super) fn walk_near(
     fake: &Fake,
     root: Frame,
     rsp: u64,
