@@ -1,8 +1,11 @@
 //! The code of the storm's processes, and what a chain of frames through it can be: [`Chain::judge`] knows each instruction's.
 
 use core::arch::global_asm;
+use core::mem::offset_of;
 use core::ops::Range;
 
+use ipc::abi::info::InfoPage;
+use ipc::abi::layout::INFO_PAGE;
 use ipc::abi::{Rights, Syscall};
 
 /// Where a client maps its spare pages, and how many.
@@ -13,6 +16,8 @@ pub const SPARE_PAGES: u64 = 2;
 const DEPTH: u64 = 6;
 /// Rounds of a loop that works.
 const WORK: u64 = 2000;
+/// Nanoseconds that a client waits: about as long as a call takes that has to wait for a server.
+const MOMENT: u64 = 50_000;
 /// Bytes from one of the functions that serve to the next; there are eight.
 const SERVE_BYTES: u64 = 32;
 const SERVES: u64 = 8;
@@ -24,6 +29,13 @@ global_asm!(
     READ_WRITE = const Rights::READ.union(Rights::WRITE).bits(),
     DEPTH = const DEPTH,
     WORK = const WORK,
+    MOMENT = const MOMENT,
+    INFO_PAGE = const INFO_PAGE,
+    TSC_BOOT = const offset_of!(InfoPage, tsc_boot),
+    TSC_MULT = const offset_of!(InfoPage, tsc_mult),
+    NOTIFICATION_CREATE = const Syscall::notification_create as u64,
+    TIMER_SET = const Syscall::timer_set as u64,
+    WAIT = const Syscall::wait as u64,
     MAP = const Syscall::map as u64,
     UNMAP = const Syscall::unmap as u64,
     CALL = const Syscall::call as u64,
@@ -56,12 +68,14 @@ macro_rules! labels {
 labels! {
     storm_code_end
     client client_end client_after_round
-    client_round client_round_end round_after_maps round_after_calls round_after_works
+    client_round client_round_end round_after_maps round_after_calls round_after_waits round_after_works
     client_maps client_maps_end
     client_calls client_calls_end client_called
+    client_waits client_waits_end
     client_works client_works_end works_after_works
-    server server_end server_after_serve
-    serve
+    server server_end server_after
+    relay relay_end relay_after
+    serve pass
 }
 
 /// The code, to be copied.
@@ -77,17 +91,27 @@ const CLIENT: usize = 0;
 const ROUND: usize = 1;
 const MAPS: usize = 2;
 const CALLS: usize = 3;
-const WORKS: usize = 4;
-const SERVER: usize = 5;
-const SERVE: usize = 6;
-const FUNCTIONS: usize = SERVE + SERVES as usize;
+const WAITS: usize = 4;
+const WORKS: usize = 5;
+const SERVER: usize = 6;
+const RELAY: usize = 7;
+const SERVE: usize = 8;
+const PASS: usize = SERVE + SERVES as usize;
+const FUNCTIONS: usize = PASS + SERVES as usize;
 
 /// Set of functions.
 type Set = u32;
 /// Those without a caller.
-const OUTERMOST: Set = 1 << CLIENT | 1 << SERVER;
-/// Those that serve.
+const OUTERMOST: Set = 1 << CLIENT | 1 << SERVER | 1 << RELAY;
+/// Those that serve, and those that pass a call on.
 const SERVING: Set = ((1 << SERVES) - 1) << SERVE;
+/// See [`SERVING`].
+const PASSING: Set = ((1 << SERVES) - 1) << PASS;
+
+/// Bytes of the two instructions with which a function begins.
+const ENTER: u64 = 4;
+/// Bytes from a function that passes a call on to where it waits for the answer: load, move, clear, load, SYSCALL.
+const PASSED: u64 = ENTER + 5 + 3 + 2 + 7 + 2;
 
 /// What is wrong with a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,7 +136,7 @@ struct Call {
 #[derive(Clone, Debug)]
 pub struct Code {
     functions: [Range<u64>; FUNCTIONS],
-    calls: [Call; 6],
+    calls: [Call; 8],
     called: u64,
     len: u64,
 }
@@ -133,10 +157,16 @@ impl Code {
             ROUND => at.client_round..at.client_round_end,
             MAPS => at.client_maps..at.client_maps_end,
             CALLS => at.client_calls..at.client_calls_end,
+            WAITS => at.client_waits..at.client_waits_end,
             WORKS => at.client_works..at.client_works_end,
             SERVER => at.server..at.server_end,
+            RELAY => at.relay..at.relay_end,
             index => {
-                let start = at.serve + (index - SERVE) as u64 * SERVE_BYTES;
+                let (first, of) = match index {
+                    PASS.. => (at.pass, index - PASS),
+                    _ => (at.serve, index - SERVE),
+                };
+                let start = first + of as u64 * SERVE_BYTES;
                 start..start + SERVE_BYTES
             }
         };
@@ -151,32 +181,36 @@ impl Code {
                 call(at.client_after_round, CLIENT, 1 << ROUND),
                 call(at.round_after_maps, ROUND, 1 << MAPS),
                 call(at.round_after_calls, ROUND, 1 << CALLS),
+                call(at.round_after_waits, ROUND, 1 << WAITS),
                 call(at.round_after_works, ROUND, 1 << WORKS),
                 call(at.works_after_works, WORKS, 1 << WORKS),
-                call(at.server_after_serve, SERVER, SERVING),
+                call(at.server_after, SERVER, SERVING),
+                call(at.relay_after, RELAY, PASSING),
             ],
             called: at.client_called,
             len: at.storm_code_end,
         }
     }
 
-    /// Offset at which a client begins, and a server.
+    /// Offset at which a client begins, a server, and one in the middle.
     #[must_use]
-    pub fn entries(&self) -> [u64; 2] {
-        [CLIENT, SERVER].map(|index| self.functions[index].start)
+    pub fn entries(&self) -> [u64; 3] {
+        [CLIENT, SERVER, RELAY].map(|index| self.functions[index].start)
     }
 
-    /// Where a client is, as an offset, while its call is served.
+    /// Whether a process that is at an offset may be in a call that is served.
     #[must_use]
-    pub const fn called(&self) -> u64 {
-        self.called
+    pub fn is_called(&self, offset: u64) -> bool {
+        let passes = self.function(offset).filter(|&index| index >= PASS);
+        let passed = passes.map(|index| self.functions[index].start + PASSED);
+        offset == passed.unwrap_or(self.called)
     }
 
-    /// Which of the functions that serve an offset is in.
+    /// For which badge, of eight, a function works that an offset is in.
     #[must_use]
     pub fn serves(&self, offset: u64) -> Option<u64> {
         let index = self.function(offset)?.checked_sub(SERVE)?;
-        Some(index as u64)
+        Some(index as u64 % SERVES)
     }
 
     fn function(&self, offset: u64) -> Option<usize> {
@@ -226,12 +260,12 @@ impl Code {
 
     /// Whether RBP points to the function's own frame: behind its first two instructions, and up to its RET.
     fn has_frame(&self, function: usize, at: u64) -> bool {
-        const ENTER: u64 = 4;
         let Range { start, end } = self.functions[function];
-        let ret = match function.checked_sub(SERVE) {
+        let ret = match function {
+            PASS.. => start + PASSED + 1,
             // Push and move, load, decrement and branch, pop.
-            Some(_) => start + ENTER + 5 + 4 + 1,
-            None => end - 1,
+            SERVE.. => start + ENTER + 5 + 4 + 1,
+            _ => end - 1,
         };
         (start + ENTER..ret).contains(&at)
     }
@@ -273,8 +307,10 @@ mod tests {
                 round,
             ],
             vec![at.client_works + 3, at.round_after_works, round],
-            vec![at.serve + 64 + 13, at.server_after_serve],
+            vec![at.serve + 64 + 13, at.server_after],
             vec![at.serve + 64 + 14],
+            vec![at.pass + 64 + PASSED, at.relay_after],
+            vec![at.pass + 64 + PASSED + 1],
         ] {
             assert_eq!(judge(&right, true), Ok(()), "{right:x?}");
             assert_eq!(judge(&right[..1], false), Ok(()), "{right:x?}");
@@ -296,6 +332,10 @@ mod tests {
             ),
             (vec![at.serve + 13, round], Wrong::Caller(round)),
             (vec![at.serve + 13], Wrong::Short),
+            (
+                vec![at.pass + PASSED, at.server_after],
+                Wrong::Caller(at.server_after),
+            ),
         ] {
             assert_eq!(judge(&wrong, true), Err(what), "{wrong:x?}");
         }
@@ -318,10 +358,18 @@ mod tests {
                 .unwrap() as usize;
             assert_eq!(bytes[ret..ret + 2], [0x5d, 0xc3], "{index}: pop, ret");
         }
-        assert_eq!(
-            code.serves(Labels::new().serve + 5 * SERVE_BYTES + 31),
-            Some(5)
-        );
-        assert_eq!(code.serves(code.called()), None);
+        let at = Labels::new();
+        for first in [at.serve, at.pass] {
+            assert_eq!(code.serves(first + 5 * SERVE_BYTES + 31), Some(5));
+        }
+        assert_eq!(code.serves(at.client_called), None);
+        let called: Vec<u64> = (0..at.storm_code_end)
+            .filter(|&offset| code.is_called(offset))
+            .collect();
+        assert_eq!(called.len(), 1 + SERVES as usize);
+        for end in called {
+            let end = end as usize;
+            assert_eq!(bytes[end - 2..end], [0x0f, 0x05], "behind a SYSCALL");
+        }
     }
 }

@@ -30,6 +30,18 @@
 \label:
 .endm
 
+/* The time so many nanoseconds from now, in RAX, by the information page. */
+.macro deadline nanoseconds
+    rdtsc
+    shlq $32, %rdx
+    orq %rdx, %rax
+    movabsq ${INFO_PAGE}, %rcx
+    subq {TSC_BOOT}(%rcx), %rax
+    mulq {TSC_MULT}(%rcx)
+    shrdq $32, %rdx, %rax
+    addq $\nanoseconds, %rax
+.endm
+
 /* A page of the boot archive is mapped, so it has one for itself. */
 .section .text.storm, "ax", @progbits
 .balign 4096
@@ -41,6 +53,9 @@ outermost client
     movl %edi, %ebx
     shrq $32, %rdi
     movl %edi, %r13d
+    movl ${NOTIFICATION_CREATE}, %eax
+    syscall
+    movl %edi, %r15d
 1:  calls client_round, client_after_round
     jmp 1b
 .globl client_end
@@ -49,6 +64,7 @@ client_end:
 function client_round
     calls client_maps, round_after_maps
     calls client_calls, round_after_calls
+    calls client_waits, round_after_waits
     movl ${DEPTH}, %r14d
     calls client_works, round_after_works
 return client_round
@@ -74,15 +90,32 @@ function client_maps
 1:
 return client_maps
 
+/* Some calls are over before they are answered. */
 function client_calls
+    deadline {MOMENT}
+    movq %rax, %rdx
     movl ${CALL}, %eax
     movl %ebx, %edi
     xorl %esi, %esi
-    movq $-1, %rdx
     syscall
 .globl client_called
 client_called:
 return client_calls
+
+/* Waits for a notification that its timer signals. */
+function client_waits
+    deadline {MOMENT}
+    movq %rax, %rdx
+    movl ${TIMER_SET}, %eax
+    movl %r15d, %edi
+    movl $1, %esi
+    syscall
+    deadline {MOMENT}
+    movq %rax, %rsi
+    movl ${WAIT}, %eax
+    movl %r15d, %edi
+    syscall
+return client_waits
 
 /* Calls itself R14 - 1 times, then works. */
 function client_works
@@ -96,9 +129,12 @@ function client_works
 3:
 return client_works
 
-/* A server of the endpoint in RDI: each badge has a function of its own among eight. */
-outermost server
+/* Receives from the endpoint in the lower half of RDI; each badge has a function of its own among eight. */
+.macro serving name, functions
+outermost \name
     movl %edi, %ebx
+    shrq $32, %rdi
+    movl %edi, %r13d
 1:  movl ${RECEIVE}, %eax
     movl %ebx, %edi
     movq $-1, %rsi
@@ -109,17 +145,22 @@ outermost server
     jnz 1b
     andl $7, %edi
     shll $5, %edi
-    leaq serve(%rip), %rax
+    leaq \functions(%rip), %rax
     addq %rdi, %rax
-    calls *%rax, server_after_serve
+    calls *%rax, \name\()_after
     movl ${REPLY_RECEIVE}, %eax
     movl %ebx, %edi
     xorl %esi, %esi
     movq $-1, %rdx
     syscall
     jmp 2b
-.globl server_end
-server_end:
+.globl \name\()_end
+\name\()_end:
+.endm
+
+/* A server, and one that stands between a client and that: it calls the endpoint in the upper half of RDI. */
+serving server, serve
+serving relay, pass
 
 .balign 32
 .globl serve
@@ -131,6 +172,21 @@ serve:
     movl ${WORK}, %eax
 1:  decl %eax
     jnz 1b
+    popq %rbp
+    ret
+    .balign 32
+.endr
+.globl pass
+pass:
+.rept 8
+    .balign 32
+    pushq %rbp
+    movq %rsp, %rbp
+    movl ${CALL}, %eax
+    movl %r13d, %edi
+    xorl %esi, %esi
+    movq $-1, %rdx
+    syscall
     popq %rbp
     ret
     .balign 32

@@ -90,6 +90,8 @@ pub struct Seen {
     pub clients: u64,
     /// Those of which the function that served them says that it was for them.
     pub served: u64,
+    /// Of these, clients of a server that is another's client.
+    pub passed: u64,
     /// Parts of chains that do not reach the end, and say so.
     pub incomplete: u64,
     /// Samples without a client, because it changed.
@@ -162,6 +164,7 @@ impl<'a> Watch<'a> {
             let offset = frames.first().map_or(0, |at| at - number.base());
             if index > 0 {
                 self.client(part.owner, offset, serves)?;
+                self.seen.passed += u64::from(index > 1 && serves.is_some());
             }
             serves = self.code.serves(offset);
         }
@@ -170,7 +173,7 @@ impl<'a> Watch<'a> {
 
     fn client(&mut self, client: Marker, offset: u64, serves: Option<u64>) -> Result<(), Fault> {
         self.seen.clients += 1;
-        if offset != self.code.called() {
+        if !self.code.is_called(offset) {
             return Err(Fault::NotCalled);
         }
         if let Some(function) = serves {
@@ -239,7 +242,7 @@ mod tests {
                 code.judge(SERVER.base(), &frames, true).is_ok()
             })
             .unwrap();
-        let called = code.called();
+        let called = (0..).find(|&at| code.is_called(at)).unwrap();
         let chain = (0..1 << 20)
             .map(|n| [called, n >> 10, n & 0x3ff])
             .find(|offsets| {

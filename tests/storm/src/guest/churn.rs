@@ -9,6 +9,7 @@ use ipc::abi::startup::names;
 use ipc::abi::{Handle, Rights, Syscall};
 use ipc::bootfs::Bootfs;
 use sysroot::process::{FirstThread, Process};
+use sysroot::sync::Mutex;
 use sysroot::thread::{self, JoinHandle};
 use sysroot::{OwnedHandle, mapping, syscall, time};
 
@@ -27,8 +28,12 @@ const SERVERS: u64 = 2;
 const QUOTA: u64 = 48;
 /// How long one may live, at most.
 const LIFE: u64 = 4 * time::MILLISECOND;
-/// Every so many is a server.
-const SERVER_EACH: u32 = 8;
+/// Of so many there is a server, and one between clients and servers.
+const KINDS: u32 = 8;
+/// See [`KINDS`].
+const SERVER: u32 = 0;
+/// See [`KINDS`].
+const RELAY: u32 = 4;
 /// Priorities of those that make them, and of the processes: all below the thread that judges, whose rings run full.
 const MAKERS: u64 = 8;
 const PRIORITY: u64 = 5;
@@ -39,7 +44,10 @@ const PATIENCE: u64 = 60_000 * time::MILLISECOND;
 struct Shared {
     system: Handle,
     pids: &'static Pids,
+    /// What servers receive from.
     endpoint: OwnedHandle,
+    /// What the newest relay receives from, and it alone: its end closes the endpoint in the middle of calls.
+    relay: Mutex<Option<Arc<OwnedHandle>>>,
     /// The boot archive, and the page of it that has the code.
     bootfs: Handle,
     code: u64,
@@ -75,6 +83,7 @@ impl Churn {
             system,
             pids,
             endpoint: OwnedHandle::new(endpoint),
+            relay: Mutex::new(None),
             bootfs: given(names::BOOTFS)?,
             code: code_page().ok_or(Failure::NoCode)?,
             numbers: AtomicU32::new(0),
@@ -82,7 +91,7 @@ impl Churn {
             has_failed: AtomicBool::new(false),
         });
         let ended = notification()?;
-        let process = shared.make(shared.number(), &ended, true)?;
+        let process = shared.make(shared.number(), SERVER, &ended)?;
         let mut makers = Vec::new();
         for index in 0..at_a_time as u64 {
             let shared = Arc::clone(&shared);
@@ -132,8 +141,7 @@ impl Shared {
         let mut ended = notification()?;
         while !self.is_over.load(Relaxed) {
             let number = self.number();
-            let is_server = number.0.is_multiple_of(SERVER_EACH);
-            let process = self.make(number, &ended, is_server)?;
+            let process = self.make(number, number.0 % KINDS, &ended)?;
             time::sleep(dice.roll() % LIFE);
             let being = Being { process, ended };
             ended = being.end()?;
@@ -142,12 +150,7 @@ impl Shared {
     }
 
     /// Makes a process and starts its threads.
-    fn make(
-        &self,
-        number: Number,
-        ended: &OwnedHandle,
-        is_server: bool,
-    ) -> Result<Process, Failure> {
+    fn make(&self, number: Number, kind: u32, ended: &OwnedHandle) -> Result<Process, Failure> {
         let process = Process::create(
             self.system,
             "storm-child",
@@ -158,7 +161,7 @@ impl Shared {
         )
         .map_err(kernel(Syscall::process_create))?;
         // One that is not whole may have a thread that runs; without a handle nobody could end it.
-        let filled = self.fill(&process, number, is_server);
+        let filled = self.fill(&process, number, kind);
         if let Err(failure) = filled {
             process.kill(0).map_err(kernel(Syscall::process_kill))?;
             return Err(failure);
@@ -167,22 +170,21 @@ impl Shared {
     }
 
     /// Gives a process its code and what it needs, and starts its threads.
-    fn fill(&self, process: &Process, number: Number, is_server: bool) -> Result<(), Failure> {
+    fn fill(&self, process: &Process, number: Number, kind: u32) -> Result<(), Failure> {
         let status = process.status().map_err(kernel(Syscall::process_status))?;
         self.pids.set(number, status.pid as u32);
         let text = Rights::READ | Rights::EXECUTE;
         process
             .map(self.bootfs, number.base(), self.code, 1, text)
             .map_err(kernel(Syscall::map))?;
-        let argument = if is_server {
-            self.serve(process)?
-        } else {
-            self.call(process, number)?
+        let [client, server, relay] = Code::new().entries();
+        let (entry, argument, threads) = match kind {
+            SERVER => (server, self.serve(process)?, SERVERS),
+            RELAY => (relay, self.pass(process, number)?, 1),
+            _ => (client, self.call(process, number)?, 1),
         };
-        let [client, server] = Code::new().entries();
-        let entry = number.base() + if is_server { server } else { client };
-        for index in 0..if is_server { SERVERS } else { 1 } {
-            start(process, entry, argument, index)?;
+        for index in 0..threads {
+            start(process, number.base() + entry, argument, index)?;
         }
         Ok(())
     }
@@ -200,14 +202,47 @@ impl Shared {
         Ok(there.raw().into())
     }
 
-    /// What a client needs: an endpoint with its number for a badge, and memory to map.
-    fn call(&self, process: &Process, number: Number) -> Result<u64, Failure> {
-        let rights = Rights::CALL | Rights::TRANSFER;
-        let minted = syscall::handle_mint(self.endpoint.raw(), number.0.into(), rights)
-            .map_err(kernel(Syscall::handle_mint))?;
-        let endpoint = process
-            .give(OwnedHandle::new(minted), rights)
+    /// What one in the middle needs: an endpoint of its own, and that of the servers with its number for a badge.
+    fn pass(&self, process: &Process, number: Number) -> Result<u64, Failure> {
+        let own = syscall::endpoint_create().map_err(kernel(Syscall::endpoint_create))?;
+        let own = OwnedHandle::new(own);
+        let rights = Rights::RECEIVE | Rights::TRANSFER;
+        let receives = own
+            .duplicate(rights)
+            .map_err(kernel(Syscall::handle_duplicate))?;
+        let there = process
+            .give(receives, rights)
             .map_err(kernel(Syscall::handle_give))?;
+        let onward = self.mint(&self.endpoint, process, number)?;
+        let rights = Rights::CALL | Rights::MINT | Rights::TRANSFER;
+        let called = own
+            .duplicate(rights)
+            .map_err(kernel(Syscall::handle_duplicate))?;
+        *self.relay.lock() = Some(Arc::new(called));
+        Ok(u64::from(there.raw()) | u64::from(onward.raw()) << 32)
+    }
+
+    /// Gives a process a way to call this endpoint, with its number for a badge.
+    fn mint(
+        &self,
+        endpoint: &OwnedHandle,
+        process: &Process,
+        number: Number,
+    ) -> Result<Handle, Failure> {
+        let rights = Rights::CALL | Rights::TRANSFER;
+        let minted = syscall::handle_mint(endpoint.raw(), number.0.into(), rights)
+            .map_err(kernel(Syscall::handle_mint))?;
+        process
+            .give(OwnedHandle::new(minted), rights)
+            .map_err(kernel(Syscall::handle_give))
+    }
+
+    /// What a client needs: an endpoint with its number for a badge, and memory to map. Every second one calls through a relay.
+    fn call(&self, process: &Process, number: Number) -> Result<u64, Failure> {
+        let relay = self.relay.lock().clone();
+        let relay = relay.filter(|_| number.0 % 2 == 1);
+        let called = relay.as_deref().unwrap_or(&self.endpoint);
+        let endpoint = self.mint(called, process, number)?;
         let spare = process
             .memory(SPARE_PAGES)
             .map_err(kernel(Syscall::memory_create))?;

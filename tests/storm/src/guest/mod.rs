@@ -193,11 +193,12 @@ fn print(watch: &Watch<'_>, counts: Counts) {
         counts.read, counts.lost, counts.damaged
     );
     println!(
-        "chains: {} of the processes, {} of them in the kernel; {} clients, {} of them told by who served them; {} incomplete, {} changed, {} wrong",
+        "chains: {} of the processes, {} of them in the kernel; {} clients, {} of them told by who served them, {} of these through another; {} incomplete, {} changed, {} wrong",
         seen.storms,
         seen.in_kernel,
         seen.clients,
         seen.served,
+        seen.passed,
         seen.incomplete,
         seen.changed,
         seen.wrong
