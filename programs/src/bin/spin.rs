@@ -2,7 +2,7 @@
 #![no_std]
 #![no_main]
 
-use core::hint::black_box;
+use core::hint::{self, black_box};
 
 use sysroot::ExitCode;
 
@@ -15,6 +15,8 @@ fn main() -> Result<(), ExitCode> {
         for _ in 0..2000 {
             turns = black_box(turns + 1);
         }
+        // An emulator that runs one CPU at a time gives the others their turn here.
+        hint::spin_loop();
     }
     Ok(())
 }

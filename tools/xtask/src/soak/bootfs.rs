@@ -8,6 +8,7 @@ use crate::build::Image;
 use crate::cli::BootOptions;
 use crate::qemu::{PANIC, POWER_OFF, debug_exit};
 use crate::system::guest::{Guest, GuestError};
+use crate::system::report::Report;
 use crate::system::{archive, features};
 use crate::test::{Context, Verdict};
 
@@ -71,7 +72,7 @@ fn boot(image: &Image, options: BootOptions) -> Verdict {
     match guest.prompt() {
         Ok(_) => {
             guest.run("version")?;
-            guest.run("profile 10")?;
+            Report::check_all(&guest.run("profile 10")?)?;
             guest.run("run sleep 1")?;
             guest.send(b"poweroff\n")?;
             Ok(guest.expect_exit(debug_exit(POWER_OFF))?)

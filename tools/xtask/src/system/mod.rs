@@ -23,7 +23,7 @@ mod profd;
 mod profile;
 mod reboot;
 mod refusals;
-mod report;
+pub mod report;
 mod runtime;
 mod screen;
 pub mod session;

@@ -16,7 +16,12 @@ use super::session::Session;
 /// The tests.
 pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
     vec![
-        Case::new("what_a_starved_profd_loses_is_counted", || starved(context)),
+        Case::new("what_a_starved_profd_loses_is_counted_on_1_cpu", || {
+            starved(context, 1)
+        }),
+        Case::new("what_a_starved_profd_loses_is_counted_on_4_cpus", || {
+            starved(context, 4)
+        }),
         Case::new("sampling_ends_with_profd", || ends(context)),
         Case::new("a_profile_works_after_profd_died_in_one", || again(context)),
     ]
@@ -37,40 +42,59 @@ fn with_profd(
     })
 }
 
-/// On one CPU, `spin` is above a profd that has the lowest priority. Time is instructions, so there are as many samples on each host.
-fn starved(context: &Context<'_>) -> Verdict {
-    let image = with_profd(context, context.image()?, "starved", |profd| {
-        profd.priority = 0;
-    })?;
+/// On each CPU a `spin` is above a profd that has the lowest priority. Time is instructions, so there are as many samples on each host.
+fn starved(context: &Context<'_>, smp: u32) -> Verdict {
+    let image = with_profd(
+        context,
+        context.image()?,
+        &format!("starved-{smp}"),
+        |profd| {
+            profd.priority = 0;
+        },
+    )?;
     let options = BootOptions {
-        smp: 1,
+        smp,
         icount: true,
         ..BootOptions::default()
     };
     let mut session = Session::boot_image(&image, options)?;
     // It has started once it answers: before, the shell has nobody to lend its priority to.
     session.profile("10")?;
-    // Typed ahead, so that the window opens while it spins: to begin the profile, profd has the shell's priority.
-    session
-        .guest
-        .send(b"run spin -t 2500 &\nprofile 2000 -v\n")?;
+    let before = nmis(&mut session)?;
+    // Typed ahead, so that the window opens while they spin: to begin the profile, profd has the shell's priority.
+    let mut typed = "run spin -t 2500 &\n".repeat(smp as usize);
+    typed.push_str("profile 2000 -v\n");
+    session.guest.send(typed.as_bytes())?;
     session.guest.wait_for("profile 2000 -v")?;
     let text = session.guest.prompt()?;
+    let after = nmis(&mut session)?;
     let start = text.find("profiled ").with_context(|| text.clone())?;
     let report = Report::parse(&text[start..])?;
     let fates = report.fates();
-    // The ring keeps its newest records, and what it lost is all the rest.
+    // The rings keep their newest records, and what they lost is all the rest.
+    let read = fates.reported + fates.outside;
+    let rings = u64::from(smp) * RING_RECORDS as u64;
+    ensure!(fates.dropped > rings / 2 && read >= rings, "{text}");
+    // How many there were is known from the interrupts, which are counted at their entry: each took a sample or came late. Of each CPU
+    // one more may have come too late to be in the report.
+    let nmis: u64 = after
+        .iter()
+        .zip(before)
+        .map(|(after, before)| after - before)
+        .sum();
+    let late = report.odd.get("late").context("no late ones")?;
+    let lost = nmis - late - read;
+    let too_late = if smp == 1 { 0 } else { u64::from(smp) };
     ensure!(
-        fates.dropped > RING_RECORDS as u64 / 2
-            && fates.reported + fates.outside >= RING_RECORDS as u64,
-        "{text}"
+        (fates.dropped..=fates.dropped + too_late).contains(&lost),
+        "{nmis} NMIs: {text}"
     );
     ensure!(
         report.odd.get("overwritten") == Some(&fates.dropped)
             && report.odd.get("corrupt") == Some(&0),
         "{text}"
     );
-    // With the CPU to itself again it loses nothing.
+    // With the CPUs to itself again it loses nothing.
     let report = session.profile("1000")?;
     ensure!(report.dropped == 0, "{report:?}");
     session.power_off()

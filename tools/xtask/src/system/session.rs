@@ -66,15 +66,13 @@ impl Session {
         Self::boot(context, options)
     }
 
-    /// Runs a command; returns what it printed. If that is a profile's report, every sample in it must be accounted for.
+    /// Runs a command; returns what it printed. In every profile's report that is in it, every sample must be accounted for.
     ///
     /// # Errors
     /// If the prompt does not come back, or a report does not add up.
     pub fn run(&mut self, line: &str) -> Result<String> {
         let text = self.guest.run(line)?;
-        if text.starts_with("profiled ") {
-            Report::parse(&text)?;
-        }
+        Report::check_all(&text)?;
         Ok(text)
     }
 

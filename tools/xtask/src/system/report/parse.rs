@@ -6,6 +6,9 @@ use anyhow::{Context as _, Result, bail};
 
 use super::{Account, Chain, Fates, Report};
 
+/// What the first line of a report begins with, and no other line of one.
+const FIRST: &str = "profiled ";
+
 impl Report {
     /// Reads a report, and checks what must hold in every one: each sample is in a chain or in a note that counts it.
     ///
@@ -16,10 +19,23 @@ impl Report {
         report.with_context(|| format!("in this report:\n{text}"))
     }
 
+    /// Checks each report in what a command printed: `repeat` prints several, and a program in the background something before one.
+    ///
+    /// # Errors
+    /// As for [`Self::parse`], of the first that is wrong.
+    pub fn check_all(text: &str) -> Result<()> {
+        let starts = text.match_indices(FIRST).map(|(at, _)| at);
+        let starts = starts.filter(|&at| at == 0 || text[..at].ends_with('\n'));
+        let mut ends: Vec<usize> = starts.collect();
+        ends.push(text.len());
+        let mut reports = ends.windows(2).map(|ends| &text[ends[0]..ends[1]]);
+        reports.try_for_each(|report| Self::parse(report).map(drop))
+    }
+
     fn parse_lines(text: &str) -> Result<Self> {
         let mut lines = text.lines();
         let first = lines.next().context("it is empty")?;
-        let window = between(first, "profiled ", " ms")?;
+        let window = between(first, FIRST, " ms")?;
         let (profiled, asked) = match window.split_once(" of ") {
             Some((profiled, asked)) => (profiled, Some(asked)),
             None => (window, None),

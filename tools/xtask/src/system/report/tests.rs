@@ -96,3 +96,19 @@ fn what_does_not_add_up_is_found() {
     assert!(account(&format!("108: 101 reported, {others}, 0 dropped")).is_err());
     assert!(account(&format!("108: 100 reported, {others}, 1 dropped")).is_err());
 }
+
+#[test]
+fn every_report_in_a_text_is_checked() {
+    let report = |outside: u64| {
+        let head = "profiled 9 ms\n100 samples on 1 cpus, 0 dropped, source tick\n";
+        let fates =
+            format!("100 reported, 0 of other tasks, {outside} outside the window, 0 dropped");
+        format!("{head}100.0% 100 a`b+0x1\ntaken 107: {fates}\n")
+    };
+    assert!(Report::check_all("front: started\n").is_ok());
+    let check = |reports: [u64; 2]| {
+        Report::check_all(&format!("front: started\n{}", reports.map(report).concat()))
+    };
+    assert!(check([7, 7]).is_ok());
+    assert!(check([8, 7]).is_err() && check([7, 8]).is_err());
+}
