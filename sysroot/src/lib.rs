@@ -5,7 +5,7 @@
 //!
 //! Unsafe code is confined to the modules that own an invariant: [`syscall`] (the instruction), `buffer` (the thread's IPC
 //! page), `heap`, [`mapping`] (address space), [`thread`] (stacks), `lock` and [`sync`] (who may reach a value), `park` (the
-//! thread's own words), [`entry`] and [`startup`] (what the loader left), [`process`] (other address spaces), `panic` (the
+//! thread's own words), [`mod@entry`] and [`startup`] (what the loader left), [`process`] (other address spaces), `panic` (the
 //! breakpoint). The rest is safe code over them. On the host only the pure parts exist, for their tests.
 #![cfg_attr(not(any(test, loom)), no_std)]
 

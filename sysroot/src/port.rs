@@ -22,7 +22,7 @@ use crate::syscall::message::{self, NO_WORDS, Received};
 use crate::{OwnedHandle, buffer, startup, syscall};
 
 /// Delivers a notification's bits in the receive of the program's first thread. For another thread, see `syscall::bind` and
-/// [`JoinHandle::thread`](crate::thread::JoinHandle::thread).
+/// [`JoinHandle::handle`](crate::thread::JoinHandle::handle).
 ///
 /// # Errors
 /// `Busy` if either is bound already, `NotFound` if the program was not given its thread; else see the call `bind`.

@@ -1,4 +1,4 @@
-//! The system calls: each one's number, name and arguments, declared once in [`for_each_syscall`]. `docs/abi.md` says what each argument
+//! The system calls: each one's number, name and arguments, declared once in `for_each_syscall!`. `docs/abi.md` says what each argument
 //! must be, and each error of each call; a test holds it to this table.
 //!
 //! # Registers

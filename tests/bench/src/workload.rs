@@ -1,7 +1,7 @@
 //! The profile that is reported: 8 full rings of samples that no kernel took, of programs that never ran.
 //!
 //! It is the same on every machine, so the report that the guest makes can be compared with one made on the host. There are 8,192
-//! samples, 1,024 on each of 8 CPUs; what is in them is in [`samples`](crate::samples).
+//! samples, 1,024 on each of 8 CPUs; what is in them is in [`crate::samples`].
 
 use alloc::boxed::Box;
 use alloc::string::String;

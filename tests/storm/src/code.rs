@@ -1,4 +1,4 @@
-//! The code of the storm's processes, and what a chain of frames through it can be: [`Chain::judge`] knows each instruction's.
+//! The code of the storm's processes, and what a chain of frames through it can be: [`Code::judge`] knows each instruction's.
 
 use core::arch::global_asm;
 use core::mem::offset_of;

@@ -149,8 +149,8 @@ fn write_rest<M: Machine, T: Threads>(
 /// Words of a usual record before the callers: RIP is the last.
 const USUAL_WORDS: usize = FIXED_WORDS + STACK_WORDS + 1;
 
-/// A thread that was interrupted in its program, which has interrupts on, with all words that are kept of the top of its stack in one page: nearly
-/// always it is so, and most of its frames are there, too.
+/// A thread that was interrupted in its program, which has interrupts on, with all words that are kept of the top of its stack in one
+/// page: nearly always it is so, and most of its frames are there, too.
 struct Usual<W> {
     program: Program,
     page: Window<W>,
@@ -198,8 +198,8 @@ impl<W: Words> Usual<W> {
     }
 }
 
-/// The record of what is not [`Near`]: of the kernel, of a program that is at the end of a page or has jumped anywhere, of user code and
-/// no thread.
+/// The record of what is not [`Usual`]: of the kernel, of a program that is at the end of a page or has jumped anywhere, of user code
+/// and no thread.
 #[inline(never)]
 fn write_any<M: Machine, T: Threads>(
     cpu: &CpuState,

@@ -1,4 +1,4 @@
-//! The suite `lint`: what the docs say of the code, formatting, and clippy, with every warning an error.
+//! The suite `lint`: what the docs say of the code, formatting, clippy, and the links of doc comments, with every warning an error.
 //!
 //! A toolchain of rustup's that has no formatter or no clippy fails the check, which says what to install. One of a
 //! distribution may have none to install: there the check is left out with a note. Clippy reads the bare target's core only
@@ -8,12 +8,21 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Result, anyhow};
 
-use crate::build::TEST;
+use crate::build::{TEST, TRUTH};
 
 use super::{Context, Outcome, Report, docs, run_cases, succeed};
 
-/// Clippy for the bare target: the kernel, then each list of packages of the test archive.
-const BARE_CHECKS: [&str; 3] = ["clippy-kernel", "clippy-programs", "clippy-test-programs"];
+/// Clippy for the bare target: the kernel, each list of packages of the test archive, and what the truth tests' has of its own.
+const BARE_CHECKS: [&str; 4] = [
+    "clippy-kernel",
+    "clippy-programs",
+    "clippy-test-programs",
+    "clippy-truth-programs",
+];
+/// The links of what is whole only for the bare target.
+const BARE_LINKS: &str = "doc-links-bare";
+/// What rustdoc holds links to. Private items are linked, too: what is written there is read in the source.
+const LINKS: &str = "-D warnings -A rustdoc::private_intra_doc_links";
 
 /// Runs the checks asked for.
 ///
@@ -38,24 +47,68 @@ pub fn run(context: &Context<'_>) -> Result<Report> {
     ]);
     check(context, &mut report, "clippy-host", "clippy", host)?;
 
+    let lists = bare_packages(context)?;
+    let mut links = links(workspace.cargo("doc"));
+    links.args(["--workspace", "--exclude", "sysroot"]);
+    for package in lists.iter().flatten() {
+        links.args(["--exclude", package]);
+    }
+    judge(context, &mut report, "doc-links-host", links);
+
     if workspace.bare_is_native() {
-        let mut lists = vec![vec!["kernel".to_owned()]];
-        lists.extend(TEST.packages(&workspace.root)?);
-        for (name, packages) in BARE_CHECKS.into_iter().zip(lists) {
-            let mut bare = workspace.bare_cargo("clippy");
-            bare.arg("--quiet");
-            for package in packages {
-                bare.args(["--package", &package]);
-            }
-            bare.args(["--", "-D", "warnings"]);
-            check(context, &mut report, name, "clippy", bare)?;
-        }
-    } else if BARE_CHECKS.iter().any(|name| context.wants(name)) {
-        report
-            .notes
-            .push("clippy for the bare target: its core belongs to another compiler".into());
+        bare(context, &mut report, &lists)?;
+    } else if BARE_CHECKS
+        .into_iter()
+        .chain([BARE_LINKS])
+        .any(|name| context.wants(name))
+    {
+        report.notes.push(
+            "clippy and links for the bare target: its core belongs to another compiler".into(),
+        );
     }
     Ok(report)
+}
+
+/// The packages with binaries for the bare target, a list for each of [`BARE_CHECKS`].
+fn bare_packages(context: &Context<'_>) -> Result<Vec<Vec<String>>> {
+    let root = &context.workspace.root;
+    let mut lists = vec![vec!["kernel".to_owned()]];
+    lists.extend(TEST.packages(root)?);
+    // The first list is what both archives have.
+    lists.extend(TRUTH.packages(root)?.into_iter().skip(1));
+    Ok(lists)
+}
+
+/// The checks for the bare target.
+fn bare(context: &Context<'_>, report: &mut Report, lists: &[Vec<String>]) -> Result<()> {
+    let workspace = context.workspace;
+    for (name, packages) in BARE_CHECKS.into_iter().zip(lists) {
+        let mut clippy = workspace.bare_cargo("clippy");
+        clippy.arg("--quiet");
+        for package in packages {
+            clippy.args(["--package", package]);
+        }
+        clippy.args(["--", "-D", "warnings"]);
+        check(context, report, name, "clippy", clippy)?;
+    }
+    let mut links = links(workspace.bare_cargo("doc"));
+    for package in lists
+        .iter()
+        .flatten()
+        .map(String::as_str)
+        .chain(["sysroot"])
+    {
+        links.args(["--package", package]);
+    }
+    judge(context, report, BARE_LINKS, links);
+    Ok(())
+}
+
+/// Has rustdoc follow the links of packages that are still to be named.
+fn links(mut doc: Command) -> Command {
+    doc.args(["--quiet", "--no-deps", "--document-private-items"]);
+    doc.env("RUSTDOCFLAGS", LINKS);
+    doc
 }
 
 /// Runs one check if it is wanted and its tool is there.
@@ -64,7 +117,7 @@ fn check(
     report: &mut Report,
     name: &str,
     tool: &str,
-    mut command: Command,
+    command: Command,
 ) -> Result<()> {
     if !context.wants(name) {
         return Ok(());
@@ -78,10 +131,16 @@ fn check(
         missing(report, name, tool, context.workspace.has_rustup());
         return Ok(());
     }
-    report
-        .outcomes
-        .push(Outcome::of(name, succeed(&mut command)));
+    judge(context, report, name, command);
     Ok(())
+}
+
+/// The same of what every cargo has.
+fn judge(context: &Context<'_>, report: &mut Report, name: &str, mut command: Command) {
+    if context.wants(name) {
+        let outcome = Outcome::of(name, succeed(&mut command));
+        report.outcomes.push(outcome);
+    }
 }
 
 /// Reports a check whose tool the toolchain lacks.
