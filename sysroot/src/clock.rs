@@ -4,6 +4,8 @@ use ipc::abi::info::InfoPage;
 
 /// Nanoseconds in a millisecond.
 pub const MILLISECOND: u64 = 1_000_000;
+/// Nanoseconds in a microsecond.
+pub const MICROSECOND: u64 = 1000;
 
 /// Nanoseconds since boot at a time-stamp. A stamp from before boot, as another CPU's may seem to be, counts as boot.
 #[must_use]

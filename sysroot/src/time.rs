@@ -4,7 +4,7 @@ use ipc::abi::NEVER;
 
 use crate::{clock, startup, syscall};
 
-pub use crate::clock::MILLISECOND;
+pub use crate::clock::{MICROSECOND, MILLISECOND};
 
 /// Nanoseconds since boot. Needs no system call.
 #[must_use]

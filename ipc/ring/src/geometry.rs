@@ -8,9 +8,8 @@ pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"SONDRNG\x01");
 pub(crate) const WORD_MAGIC: usize = 0;
 pub(crate) const WORD_RECORDS: usize = 1;
 pub(crate) const WORD_SLOT_WORDS: usize = 2;
-pub(crate) const WORD_HEAD: usize = 8;
 /// Words that a header has at least.
-const HEADER_MIN: usize = WORD_HEAD + 1;
+const HEADER_MIN: usize = Geometry::HEAD + 1;
 
 /// The size of a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +24,9 @@ impl Geometry {
         Some(geometry) => geometry,
         None => panic!("the constants of the contract make no ring"),
     };
+
+    /// The word that counts the records written since boot.
+    pub const HEAD: usize = 8;
 
     /// A ring of another size. `None` unless `records` is a power of two and the header has room for its fields.
     #[must_use]
@@ -57,9 +59,17 @@ impl Geometry {
     pub const fn bytes(self) -> usize {
         self.words() * size_of::<u64>()
     }
+    /// Whether the header of a ring of this layout and size has these words, by their places.
+    #[must_use]
+    pub fn begins_with(self, word: impl Fn(usize) -> u64) -> bool {
+        word(WORD_MAGIC) == MAGIC
+            && word(WORD_RECORDS) == self.records as u64
+            && word(WORD_SLOT_WORDS) == SLOT_WORDS as u64
+    }
     /// First word of the slot of record `sequence`, which counts from 1.
+    #[must_use]
     #[inline]
-    pub(crate) const fn slot(self, sequence: u64) -> usize {
+    pub const fn slot(self, sequence: u64) -> usize {
         let index = sequence.wrapping_sub(1) as usize & (self.records - 1);
         self.header_words + index * SLOT_WORDS
     }

@@ -1,6 +1,5 @@
 //! `profd`'s side: copies records out and accounts for every one it does not get.
 
-use crate::geometry::{MAGIC, WORD_HEAD, WORD_MAGIC, WORD_RECORDS, WORD_SLOT_WORDS};
 use crate::sample::{RecordError, Sample};
 use crate::{Geometry, Ordering, Words, fence};
 use ipc::abi::profile::{Header, SLOT_WORDS};
@@ -84,11 +83,7 @@ impl<'a> Reader<'a> {
     /// [`RingError::TooSmall`] and [`RingError::BadHeader`].
     pub fn open(words: Words<'a>, geometry: Geometry) -> Result<Self, RingError> {
         let words = words.get(0..geometry.words()).ok_or(RingError::TooSmall)?;
-        let is = |word: usize, value: u64| words.load(word) == value;
-        if !is(WORD_MAGIC, MAGIC)
-            || !is(WORD_RECORDS, geometry.records() as u64)
-            || !is(WORD_SLOT_WORDS, SLOT_WORDS as u64)
-        {
+        if !geometry.begins_with(|word| words.load(word)) {
             return Err(RingError::BadHeader);
         }
         let mut reader = Self {
@@ -140,7 +135,7 @@ impl<'a> Reader<'a> {
 
     /// The head, after which every record up to it can be seen.
     fn head(&self) -> u64 {
-        let head = self.words.load(WORD_HEAD);
+        let head = self.words.load(Geometry::HEAD);
         fence(Ordering::Acquire);
         head
     }

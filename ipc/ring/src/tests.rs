@@ -1,6 +1,6 @@
 //! The ring on the host: accounting as a law, real threads, and hostile memory.
 
-use crate::geometry::{WORD_HEAD, WORD_MAGIC, WORD_RECORDS, WORD_SLOT_WORDS};
+use crate::geometry::{WORD_MAGIC, WORD_RECORDS, WORD_SLOT_WORDS};
 use crate::*;
 use core::sync::atomic::Ordering::Relaxed;
 use ipc::abi::profile::{Header, KIND_SAMPLE, LAYOUT_VERSION, Marker, SLOT_WORDS};
@@ -201,13 +201,13 @@ fn a_head_that_moves_back_is_refused_and_the_reader_stays() {
     let writer = Writer::format(&words, SMALL).unwrap();
     (0..3).for_each(|n| write(&writer, n, 1));
     let mut reader = Reader::open(words[..].into(), SMALL).unwrap();
-    words[WORD_HEAD].store(2, Relaxed);
+    words[Geometry::HEAD].store(2, Relaxed);
     let expected = RingError::HeadMovedBack {
         head: 2,
         position: 3,
     };
     assert_eq!(reader.drain().err(), Some(expected));
-    words[WORD_HEAD].store(3, Relaxed);
+    words[Geometry::HEAD].store(3, Relaxed);
     assert!(reader.drain().unwrap().next().is_none());
 }
 
@@ -285,7 +285,7 @@ proptest! {
         for (at, value) in holes {
             words[SMALL.header_words() + at.index(words.len() - SMALL.header_words())].store(value, Relaxed);
         }
-        words[WORD_HEAD].store(head, Relaxed);
+        words[Geometry::HEAD].store(head, Relaxed);
         let given: Vec<_> = reader.drain().unwrap().collect();
         prop_assert!(given.len() <= SMALL.records());
         for sample in given.iter().flatten() {

@@ -3,7 +3,7 @@
 //! One context writes to a ring at a time: its own CPU, and there either the tick or the NMI, never one nested in the other.
 //! Breaking that rule makes records that readers count as damaged or lost; it does not break memory safety.
 
-use crate::geometry::{MAGIC, WORD_HEAD, WORD_MAGIC, WORD_RECORDS, WORD_SLOT_WORDS};
+use crate::geometry::{MAGIC, WORD_MAGIC, WORD_RECORDS, WORD_SLOT_WORDS};
 use crate::{AtomicU64, Geometry, Ordering, fence};
 use ipc::abi::profile::SLOT_WORDS;
 
@@ -36,7 +36,7 @@ impl<'a> Writer<'a> {
     pub(crate) fn of(words: &'a [AtomicU64], geometry: Geometry, written: u64) -> Option<Self> {
         let (header, slots) = words.split_at_checked(geometry.header_words())?;
         Some(Self {
-            head: header.get(WORD_HEAD)?,
+            head: header.get(Geometry::HEAD)?,
             slots: slots.as_chunks().0.get(..geometry.records())?,
             mask: geometry.records() - 1,
             written: AtomicU64::new(written),

@@ -44,7 +44,7 @@ pub const KERNEL_CS: u16 = 0x08;
 const KERNEL_SS: u16 = 0x10;
 const TSS: u16 = 0x28;
 
-/// A CPU's block. The stubs know the first five words by their offsets.
+/// A CPU's block. The stubs know the first five words by their offsets, and so do tests that look at them from outside (`probe/block.rs`).
 #[repr(C)]
 pub struct PerCpu {
     me: *const PerCpu,

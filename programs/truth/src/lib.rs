@@ -21,6 +21,8 @@ pub const CHILD: u64 = 600_000;
 pub const CLIENTS: usize = 8;
 /// Instructions that a program executes around SYSCALL for one call, at most: arguments, results, and what the caller does with them.
 pub const AROUND_CALL: u64 = 60;
+/// Parts of a whole in which `truth-mix` says its shares.
+pub const WHOLE: u64 = 1_000_000;
 
 /// Turns of the loops between two pauses. A prime number: pauses fall on all parts of what repeats after some other number of turns.
 const PAUSED_AFTER: u64 = 1999;

@@ -82,9 +82,10 @@ impl Ledger {
     pub fn enter(&mut self, sample: &Sample) -> Option<Payer> {
         let (payer, runner) = (Payer::of(sample), Payer::runner(sample));
         let is_new = |who| usize::from(!self.0.contains_key(&who));
-        let new = match payer == runner {
-            true => is_new(payer),
-            false => is_new(payer) + is_new(runner),
+        let new = if payer == runner {
+            is_new(payer)
+        } else {
+            is_new(payer) + is_new(runner)
         };
         if self.0.len() + new > ACCOUNTS {
             return None;

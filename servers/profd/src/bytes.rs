@@ -25,7 +25,7 @@ pub enum DecodeError {
     NotText,
     /// A number stands for nothing: an enumeration's, or the index of a name or an image.
     BadNumber,
-    /// The chains do not add up to the samples reported, or the accounts to more.
+    /// The chains do not add up to the samples reported, the accounts add up to more, or the CPUs' samples to other than were read.
     BadSum,
 }
 
@@ -38,7 +38,7 @@ impl fmt::Display for DecodeError {
             Self::Trailing => f.write_str("bytes follow the profile"),
             Self::NotText => f.write_str("a name in the profile is not UTF-8"),
             Self::BadNumber => f.write_str("a number in the profile stands for nothing"),
-            Self::BadSum => f.write_str("the chains do not add up to the samples"),
+            Self::BadSum => f.write_str("chains, accounts or CPUs do not add up to the samples"),
         }
     }
 }

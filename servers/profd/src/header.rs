@@ -10,6 +10,9 @@ use crate::text::{COLUMNS, Lines};
 const MS_NS: u128 = 1_000_000;
 const SECOND_NS: u128 = 1_000_000_000;
 
+/// Percent of a source's samples below which the rate is told.
+const FULL_RATE: u128 = 90;
+
 /// Writes it.
 pub fn write(profile: &Profile, verbose: bool, lines: &mut Lines) {
     window(profile, lines);
@@ -71,7 +74,7 @@ fn rate(profile: &Profile, verbose: bool, lines: &mut Lines) {
         return;
     };
     // That there are none is said where the chains would be.
-    if samples > 0 && (verbose || percent < 90) {
+    if samples > 0 && (verbose || percent < FULL_RATE) {
         let rate = (samples * SECOND_NS) / time_ns(profile);
         let (least, nominal) = (at_least(&profile.counts), profile.frequency);
         lines.wrap(&format!(

@@ -105,8 +105,8 @@ impl<B: HpetBus> OneShot<B> {
         self.bus.write(self.register(0), configuration | ENABLED);
     }
 
-    /// The same once it was started and has interrupted; there is no check that it is at least one count, since none would be missed, and
-    /// no more than [`COUNTS_MAX`]. Says how many counts ago it was to interrupt.
+    /// The same of a timer that was started and has interrupted, for who asks for one count at least and [`COUNTS_MAX`] at most: that is
+    /// not checked. Says how many counts ago it was to interrupt.
     #[inline]
     pub fn next(&self, counts: u32) -> u32 {
         let now = self.bus.read(COUNTER);
@@ -127,7 +127,7 @@ impl<B: HpetBus> OneShot<B> {
     pub fn passed(&self) -> Option<u32> {
         let asked = self.asked.load(Relaxed);
         let since = self.bus.read(COUNTER).wrapping_sub(asked);
-        (since < 1 << 31).then_some(since)
+        (u64::from(since) < COUNTS_MAX).then_some(since)
     }
 }
 

@@ -16,8 +16,6 @@ sysroot::entry!(main);
 
 /// Turns after a call that timed out.
 const LATE: u64 = 2000;
-/// Nanoseconds in a microsecond.
-const MICROSECOND: u64 = 1000;
 
 truth::loops! {
     late 0x6666_0001,
@@ -40,7 +38,7 @@ fn main() -> Result<(), ExitCode> {
     let mut turns = Turns::new();
     loop {
         let deadline = match wait {
-            Some(Ok(wait @ 1..)) => time::after(wait * MICROSECOND),
+            Some(Ok(wait @ 1..)) => time::after(wait * time::MICROSECOND),
             _ => NEVER,
         };
         match ask(endpoint, deadline) {

@@ -10,15 +10,12 @@ use truth::Turns;
 
 sysroot::entry!(main);
 
-/// Nanoseconds in a microsecond.
-const MICROSECOND: u64 = 1000;
-
 fn main() -> Result<(), ExitCode> {
     let mut words = startup::args().map(str::parse::<u64>);
     let (Some(Ok(busy)), Some(Ok(period @ 1..))) = (words.next(), words.next()) else {
         return Err(ExitCode::USAGE);
     };
-    let (busy, period) = (busy * MICROSECOND, period * MICROSECOND);
+    let (busy, period) = (busy * time::MICROSECOND, period * time::MICROSECOND);
     let mut turns = Turns::new();
     loop {
         let now = time::now();

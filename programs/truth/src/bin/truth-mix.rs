@@ -5,7 +5,7 @@
 
 use ipc::abi::{Error, Handle};
 use sysroot::{ExitCode, OwnedHandle, println, startup, syscall, time};
-use truth::{AROUND_CALL, Turns};
+use truth::{AROUND_CALL, Turns, WHOLE};
 
 sysroot::entry!(main);
 
@@ -17,8 +17,6 @@ const PAGES: u64 = 4;
 const NULLS: u64 = 4;
 /// Rounds between two looks at the clock.
 const ROUNDS: u64 = 16;
-/// Parts of a whole in which the shares are said.
-const WHOLE: u64 = 1_000_000;
 
 truth::loops! {
     work 0x2222_0001,

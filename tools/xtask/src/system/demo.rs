@@ -1,7 +1,7 @@
 //! `demo`, and the programs that it starts: a report finds each of them, and `demo stop` leaves nothing.
 
 use anyhow::{Context as _, Result, bail, ensure};
-use iced_x86::{Decoder, DecoderOptions, Mnemonic};
+use iced_x86::Mnemonic;
 use ipc::bootfs::Bootfs;
 
 use crate::build::elf;
@@ -9,6 +9,7 @@ use crate::cli::BootOptions;
 use crate::test::{Case, Context, Verdict};
 
 use super::calm::{Calm, until};
+use super::disassembly;
 use super::report::{Chain, Report};
 use super::session::Session;
 use super::shortage;
@@ -17,8 +18,6 @@ use super::shortage;
 const WINDOWS: usize = 30;
 /// Windows of a tenth of a second that profd must bear without a page more than it had for the longer ones.
 const SHORTER: usize = 5;
-/// Code of the 64-bit mode.
-const BITS: u32 = 64;
 
 /// The tests.
 pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
@@ -134,12 +133,10 @@ fn waits(context: &Context<'_>) -> Result<Vec<(u64, u64)>> {
         .iter()
         .filter(|function| function.name.ends_with("spinlock7acquire"));
     let acquire = named.next().context("no function `acquire`")?;
-    let code = elf::code(file.data, acquire)?;
-    let instructions = Decoder::new(BITS, code, DecoderOptions::NONE);
-    let waits: Vec<_> = instructions
+    let waits: Vec<_> = disassembly::instructions(file.data, acquire)?
         .into_iter()
         .filter(|it| it.has_lock_prefix() || it.mnemonic() == Mnemonic::Pause)
-        .map(|it| (it.ip(), it.next_ip()))
+        .map(|it| (it.ip() - acquire.address, it.next_ip() - acquire.address))
         .collect();
     ensure!(waits.len() > 1, "`acquire` does not wait: {waits:?}");
     Ok(waits)

@@ -8,6 +8,7 @@ mod boot;
 pub mod calm;
 mod conformance;
 mod demo;
+mod disassembly;
 mod exact;
 pub mod features;
 mod gdb;

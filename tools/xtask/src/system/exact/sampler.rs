@@ -17,6 +17,7 @@ use kcore::profile::{
 use object::{Object as _, ObjectSymbol as _};
 use sample_ring::{AtomicU64, Geometry, Reader, Sample, Writer};
 
+use super::super::disassembly::vector_stub;
 use super::super::probe::{Ram, Registers};
 
 /// The one CPU.
@@ -66,13 +67,11 @@ impl Layout {
             exit: at("exit_to_user")?,
         })
     }
-}
 
-impl Layout {
-    /// Where a vector's stub begins: 16 bytes after the one before.
+    /// Where a vector's stub begins.
     #[must_use]
     pub const fn vector(&self, vector: u8) -> u64 {
-        self.map.interrupts.start + 16 * vector as u64
+        vector_stub(self.map.interrupts.start, vector).start
     }
 }
 

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, ensure};
-use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction};
+use iced_x86::{FlowControl, Instruction};
 
+use super::super::disassembly::decoder;
 use super::super::probe::{Ram, Registers};
-use super::BITS;
 
 /// Bytes of the longest instruction.
 const LONGEST: u64 = 15;
@@ -43,7 +43,7 @@ impl Flow {
 pub fn decode(ram: &Ram, at: &Registers) -> Instruction {
     let bytes = (at.rip()..at.rip() + LONGEST).map_while(|byte| ram.byte_at(at.cr3(), byte));
     let bytes: Vec<u8> = bytes.collect();
-    Decoder::with_ip(BITS, &bytes, at.rip(), DecoderOptions::NONE).decode()
+    decoder(&bytes, at.rip()).decode()
 }
 
 fn is_return_to_program(instruction: &Instruction) -> bool {

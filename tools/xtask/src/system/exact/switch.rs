@@ -11,9 +11,9 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use iced_x86::{Decoder, DecoderOptions, Mnemonic};
+use iced_x86::Mnemonic;
 use ipc::abi::profile::Marker;
-use ipc::bootfs::{Bootfs, KERNEL};
+use ipc::bootfs::KERNEL;
 use kcore::apic::vector;
 use profd::atlas::Atlas;
 use profd::catalog::Catalog;
@@ -21,15 +21,15 @@ use profd::chain::{self, Step};
 use profd::process::Processes;
 use sample_ring::Sample;
 
-use crate::build::elf;
 use crate::test::{Context, Verdict as Passed};
 
+use super::super::disassembly::Kernel;
 use super::super::probe::{Probe, Registers};
 use super::super::sweep::landing::Landing;
+use super::DEEP;
 use super::sampler::Layout;
 use super::shadow::{self, Calls, Flow};
 use super::verdict::{Truth, Verdict, judge};
-use super::{BITS, DEEP};
 
 /// Bytes of a SYSCALL.
 const SYSCALL: u64 = 2;
@@ -46,18 +46,19 @@ const STEPS: usize = 20_000;
 /// If a chain is wrong.
 pub fn exact(context: &Context<'_>) -> Passed {
     let image = context.image()?;
-    let archive = std::fs::read(image.bootfs.as_ref().context("no archive")?)?;
-    let archive = Bootfs::parse(&archive).map_err(|error| anyhow::anyhow!("{error:?}"))?;
+    let bytes = super::bytes(image)?;
+    let archive = super::archive(&bytes)?;
     let catalog = super::catalog(&archive);
     let kernel = archive.find(KERNEL).context("no kernel")?.data;
     let mut probe = Probe::boot(image)?;
     probe.session.start("front")?;
     let (remote, ring) = probe.profile("profile 2000 all 1 -v")?;
+    let end_of_nmi = Kernel::new(kernel.to_vec())?.first("nmi_entry", Mnemonic::Iretq)?;
     let mut switch = Switch {
         layout: Layout::new(kernel)?,
         catalog: &catalog,
         processes: Processes::default(),
-        landing: Landing::new(&mut probe, remote, ring, end_of_nmi(kernel)?),
+        landing: Landing::new(&mut probe, remote, ring, end_of_nmi),
         seen: BTreeSet::new(),
         hit: BTreeSet::new(),
         counts: Counts::default(),
@@ -76,17 +77,6 @@ pub fn exact(context: &Context<'_>) -> Passed {
     );
     ensure!(counts.others >= OTHERS, "too few changes of threads");
     Ok(())
-}
-
-/// The last instruction of the stub of NMIs.
-fn end_of_nmi(kernel: &[u8]) -> Result<u64> {
-    let functions = elf::functions(kernel)?;
-    let stub = functions.iter().find(|it| it.name == "nmi_entry");
-    let stub = stub.context("no stub of NMIs")?;
-    let code = elf::code(kernel, stub)?;
-    let mut decoder = Decoder::with_ip(BITS, code, stub.address, DecoderOptions::NONE);
-    let found = decoder.iter().find(|it| it.mnemonic() == Mnemonic::Iretq);
-    found.map(|it| it.ip()).context("it has no IRETQ")
 }
 
 #[derive(Debug, Default)]

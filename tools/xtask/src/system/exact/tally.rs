@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use anyhow::{Context as _, Result, ensure};
-use iced_x86::{Decoder, DecoderOptions, Instruction};
+use iced_x86::Instruction;
 use ipc::bootfs::{Bootfs, PROGRAMS};
 use profd::atlas::{Atlas, Place, Space};
 use profd::catalog::Catalog;
@@ -15,10 +15,9 @@ use profd::symbols::SymbolId;
 use crate::build::elf;
 use crate::test::Verdict as Passed;
 
+use super::super::disassembly::instructions;
 use super::verdict::{Truth, Verdict, judge};
 
-/// Bits of code that is decoded.
-const BITS: u32 = 64;
 /// Functions with wrong chains that are told.
 const TOLD: usize = 12;
 
@@ -135,13 +134,12 @@ impl Tally {
             let Some(function) = functions.iter().find(|it| it.address == start) else {
                 continue;
             };
-            let code = elf::code(data, function)?;
-            let mut decoder = Decoder::with_ip(BITS, code, start, DecoderOptions::NONE);
-            let was_hit = |at: Instruction| {
+            let was_hit = |at: &Instruction| {
                 let address = at.ip();
                 self.instructions.contains(&Place { space, address })
             };
-            whole += usize::from(decoder.iter().all(was_hit));
+            let all = instructions(data, function)?;
+            whole += usize::from(all.iter().all(was_hit));
         }
         Ok(whole)
     }

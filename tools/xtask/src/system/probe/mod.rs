@@ -1,6 +1,7 @@
 //! A machine seen from outside, for what no program in it can show: every instruction, with the registers and the memory of that
 //! moment. It has one CPU and counts instructions, so its time stands still while it does.
 
+mod block;
 mod bus;
 mod port;
 mod ram;
@@ -21,6 +22,7 @@ use crate::cli::BootOptions;
 use super::guest::{Guest, PATIENCE};
 use super::session::Session;
 
+pub use block::Block;
 pub use bus::Bus;
 pub use ram::{Ram, Ring};
 pub use registers::Registers;

@@ -5,11 +5,10 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
+use ipc::abi::layout::PAGE_SIZE;
 use ipc::abi::profile::{RING_RECORDS, SLOT_WORDS};
 use sample_ring::{Geometry, Sample};
 
-/// Bytes of a page.
-const PAGE: u64 = 4096;
 /// Entries of a page table are there, and map a page larger than the smallest (Intel SDM volume 3, "4-Level Paging").
 const PRESENT: u64 = 1;
 const LARGE: u64 = 1 << 7;
@@ -80,14 +79,11 @@ impl Ram {
     /// If there is none, or there are several.
     pub fn ring(&self) -> Result<Ring> {
         let is_ring = |&at: &u64| {
-            let word = |index: u64| self.word(at + 8 * index);
-            let is_magic = |word: u64| word.to_le_bytes().starts_with(b"SONDRNG");
-            word(0).is_some_and(is_magic)
-                && word(1) == Some(RING_RECORDS as u64)
-                && word(2) == Some(SLOT_WORDS as u64)
+            let word = |index: usize| self.word(at + 8 * index as u64).unwrap_or_default();
+            Geometry::KERNEL.begins_with(word)
         };
         let found: Vec<u64> = (0..self.size)
-            .step_by(PAGE as usize)
+            .step_by(PAGE_SIZE as usize)
             .filter(is_ring)
             .collect();
         let [start] = found[..] else {
@@ -106,17 +102,18 @@ pub struct Ring {
     position: u64,
 }
 
-/// Where the count of records is (`sample_ring`, "Memory").
-const HEAD: u64 = 8 * 8;
-
 impl Ring {
     /// Records written since boot.
     ///
     /// # Errors
     /// If it is not RAM.
     pub fn head(&self, ram: &Ram) -> Result<u64> {
-        ram.word(self.start + HEAD)
-            .context("the ring's head is no RAM")
+        self.word(ram, Geometry::HEAD)
+    }
+
+    fn word(&self, ram: &Ram, index: usize) -> Result<u64> {
+        let word = ram.word(self.start + 8 * index as u64);
+        word.context("the ring is no RAM")
     }
 
     /// The records written since the last time.
@@ -137,12 +134,9 @@ impl Ring {
     }
 
     fn record(&self, ram: &Ram, sequence: u64) -> Result<Sample> {
-        let slot = (sequence - 1) % RING_RECORDS as u64 * SLOT_WORDS as u64;
-        let first = Geometry::KERNEL.header_words() as u64 + slot;
         let mut words = [0; SLOT_WORDS];
-        for (index, word) in (first..).zip(&mut words) {
-            let read = ram.word(self.start + 8 * index);
-            *word = read.context("the ring is no RAM")?;
+        for (index, word) in (Geometry::KERNEL.slot(sequence)..).zip(&mut words) {
+            *word = self.word(ram, index)?;
         }
         ensure!(
             words[0] == sequence,

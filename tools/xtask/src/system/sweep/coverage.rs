@@ -4,95 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Range;
 
-use anyhow::{Context as _, Result, ensure};
-use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic};
+use anyhow::{Context as _, ensure};
+use iced_x86::{Instruction, Mnemonic};
 
-use crate::build::elf::{self, Function};
 use crate::test::Verdict;
 
-/// Bits of code that is decoded.
-const BITS: u32 = 64;
-/// Bytes from a vector's stub to the next.
-const VECTOR_STUB: u64 = 16;
-
-/// The kernel's functions.
-pub struct Kernel {
-    elf: Vec<u8>,
-    functions: Vec<Function>,
-}
-
-impl Kernel {
-    /// Of the kernel's file.
-    ///
-    /// # Errors
-    /// If it is not ELF.
-    pub fn new(elf: Vec<u8>) -> Result<Self> {
-        let functions = elf::functions(&elf)?;
-        Ok(Self { elf, functions })
-    }
-
-    /// Where a function is.
-    ///
-    /// # Errors
-    /// If there is none of this name.
-    pub fn span(&self, name: &str) -> Result<Range<u64>> {
-        let mut functions = self.functions.iter();
-        let found = functions.find(|function| function.name == name);
-        let found = found.with_context(|| format!("the kernel has no `{name}`"))?;
-        Ok(found.address..found.address + found.size)
-    }
-
-    /// The stub of a vector.
-    ///
-    /// # Errors
-    /// If there are no such stubs.
-    pub fn vector(&self, vector: u8) -> Result<Range<u64>> {
-        let start = self.span("vector_stubs")?.start + u64::from(vector) * VECTOR_STUB;
-        Ok(start..start + VECTOR_STUB)
-    }
-
-    /// What kind of instruction begins here.
-    ///
-    /// # Errors
-    /// If it is in no function.
-    pub fn mnemonic(&self, at: u64) -> Result<Mnemonic> {
-        let mut functions = self.functions.iter();
-        let within = |function: &&Function| {
-            (function.address..function.address + function.size).contains(&at)
-        };
-        let function = functions.find(within);
-        let function = function.with_context(|| format!("{at:#x} is in no function"))?;
-        let span = at..function.address + function.size;
-        let first = self.instructions(&span)?.into_iter().next();
-        Ok(first
-            .with_context(|| format!("no code at {at:#x}"))?
-            .mnemonic())
-    }
-
-    /// The first instruction of this kind in a function.
-    ///
-    /// # Errors
-    /// If there is none.
-    pub fn first(&self, name: &str, mnemonic: Mnemonic) -> Result<u64> {
-        let instructions = self.instructions(&self.span(name)?)?;
-        let mut found = instructions.iter().filter(|it| it.mnemonic() == mnemonic);
-        let found = found
-            .next()
-            .with_context(|| format!("no {mnemonic:?} in `{name}`"))?;
-        Ok(found.ip())
-    }
-
-    fn instructions(&self, span: &Range<u64>) -> Result<Vec<Instruction>> {
-        let function = Function {
-            address: span.start,
-            size: span.end - span.start,
-            name: String::new(),
-        };
-        let code = elf::code(&self.elf, &function)?;
-        let mut decoder = Decoder::with_ip(BITS, code, span.start, DecoderOptions::NONE);
-        Ok(decoder.iter().collect())
-    }
-}
+use super::super::disassembly::Kernel;
 
 /// A stub and what has been hit of it.
 struct Stub {
@@ -116,7 +33,7 @@ impl Coverage {
     /// If it is not there.
     pub fn function(&mut self, kernel: &Kernel, name: &str, last: Option<Mnemonic>) -> Verdict {
         let span = kernel.span(name)?;
-        self.add(name.to_owned(), kernel.instructions(&span)?, last)
+        self.add(name.to_owned(), kernel.instructions(span)?, last)
     }
 
     /// Adds a vector's stub. All vectors have the same but for the number and a word that is pushed for those without an error code.
@@ -124,7 +41,7 @@ impl Coverage {
     /// # Errors
     /// If it is not there.
     pub fn vector(&mut self, kernel: &Kernel, vector: u8) -> Verdict {
-        let instructions = kernel.instructions(&kernel.vector(vector)?)?;
+        let instructions = kernel.instructions(kernel.vector(vector)?)?;
         let name = format!("vector {vector}");
         self.add(name, instructions, Some(Mnemonic::Jmp))
     }

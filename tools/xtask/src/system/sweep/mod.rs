@@ -21,9 +21,10 @@ use kcore::base::regs::{REGS, Reg, VECTOR_SYSCALL};
 
 use crate::test::{Case, Context, Verdict};
 
-use super::probe::{Probe, Registers};
+use super::disassembly::Kernel;
+use super::probe::{Block, Probe, Registers};
 use super::report::Report;
-use coverage::{Coverage, Kernel};
+use coverage::Coverage;
 use landing::{Landing, Program};
 
 /// Exceptions that come here: one has an error code.
@@ -181,8 +182,7 @@ impl Sweep<'_, '_> {
     fn system_call(&mut self) -> Verdict {
         let entry = self.kernel.span("syscall_entry")?.start;
         let at = self.landing.run_to(&[entry])?;
-        // The second word of the CPU's block is where the thread's registers end (`percpu.rs`).
-        let end = self.landing.word(&at, at.kernel_gs() + 8)?;
+        let end = self.landing.word(&at, at.kernel_gs() + Block::REGS_END)?;
         self.landing.spoil(end, REGS)?;
         self.entry(Some(Program {
             rip: at.rcx(),

@@ -10,8 +10,8 @@ use iced_x86::Mnemonic;
 use crate::qemu::{PANIC, debug_exit};
 use crate::test::{Context, Verdict};
 
+use super::super::disassembly::Kernel;
 use super::super::probe::{Registers, Reset};
-use super::coverage::Kernel;
 
 /// The CPU that starts. QEMU numbers APICs as CPUs.
 const STARTING: u8 = 1;

@@ -13,6 +13,7 @@ use super::super::binomial::Binomial;
 pub const ERROR_RATE: f64 = 1e-6;
 /// Comparisons in a run, at most; the chance is divided among them.
 pub const COMPARISONS: usize = 250;
+
 /// The counts of a share between these that are believed, of so many samples.
 pub fn believed(samples: u64, share: &RangeInclusive<f64>) -> RangeInclusive<u64> {
     let tail = ERROR_RATE / (2 * COMPARISONS) as f64;
@@ -31,9 +32,11 @@ pub fn is_narrow(samples: u64, share: f64, points: f64) -> bool {
 
 /// A share that is wrong, and so far away that no count is believed of both where bounds are of so much.
 pub fn planted(share: f64, points: f64) -> f64 {
+    /// So rare a share is told from none, and from one that is many times as large: 32 times where bounds are of 4 points.
     const RARE: f64 = 0.01;
+    const TIMES: f64 = 800.0;
     match share {
-        ..RARE => share * points * 800.0,
+        ..RARE => share * points * TIMES,
         ..0.5 => share + 2.0 * points,
         _ => share - 2.0 * points,
     }

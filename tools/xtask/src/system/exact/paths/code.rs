@@ -3,14 +3,12 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
+use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
 use object::{Object as _, ObjectSection as _, SectionKind};
 
+use super::super::super::disassembly;
 use super::state::Lost;
 use crate::build::elf::{self, Function};
-
-/// Bits of code that is decoded.
-const BITS: u32 = 64;
 
 /// An image's code.
 pub struct Code<'a> {
@@ -47,9 +45,8 @@ impl<'a> Code<'a> {
         functions.retain(|function| is_wanted(function.address));
         let mut instructions = BTreeMap::new();
         for function in &functions {
-            let bytes = elf::code(file, function)?;
-            let decoder = Decoder::with_ip(BITS, bytes, function.address, DecoderOptions::NONE);
-            instructions.extend(decoder.into_iter().map(|it| (it.ip(), it)));
+            let all = disassembly::instructions(file, function)?;
+            instructions.extend(all.into_iter().map(|it| (it.ip(), it)));
         }
         let object = object::File::parse(file)?;
         let mut constants = Vec::new();
@@ -82,8 +79,8 @@ impl<'a> Code<'a> {
                 size: bytes.len() as u64,
                 name: format!("at {address}"),
             });
-            let decoder = Decoder::with_ip(BITS, bytes, address, DecoderOptions::NONE);
-            let all = decoder.into_iter().map(|it| (it.ip(), it));
+            let all = disassembly::decoder(bytes, address).into_iter();
+            let all = all.map(|it| (it.ip(), it));
             code.instructions.extend(all);
         }
         code

@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result};
 use iced_x86::{FlowControl, Instruction, Mnemonic};
-use ipc::bootfs::{Bootfs, KERNEL, PROGRAMS};
+use ipc::bootfs::{KERNEL, PROGRAMS};
 use kcore::profile::{Interrupted, KernelMap};
 use profd::atlas::Atlas;
 use profd::catalog::base_name;
@@ -48,8 +48,8 @@ const TABLE: &str = "chains-on-every-path.txt";
 /// If a chain is wrong, too many have a gap, or a function is not gone through whole.
 pub fn exact(context: &Context<'_>) -> Passed {
     let image = context.image()?;
-    let archive = std::fs::read(image.bootfs.as_ref().context("no archive")?)?;
-    let archive = Bootfs::parse(&archive).map_err(|error| anyhow::anyhow!("{error:?}"))?;
+    let bytes = super::bytes(image)?;
+    let archive = super::archive(&bytes)?;
     let catalog = super::catalog(&archive);
     let kernel = archive.find(KERNEL).context("no kernel")?.data;
     let layout = Layout::new(kernel)?;

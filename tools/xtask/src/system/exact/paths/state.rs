@@ -282,7 +282,7 @@ fn operand(instruction: &Instruction, index: u32) -> Operand {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iced_x86::{Decoder, DecoderOptions};
+    use crate::system::disassembly::decoder;
 
     /// The state after instructions, from one with RSP 0x1000 and RBP 0x2000.
     fn after(bytes: &[u8]) -> Result<State, Lost> {
@@ -292,7 +292,7 @@ mod tests {
             stack: BTreeMap::new(),
         };
         let mut info = InstructionInfoFactory::new();
-        let mut all = Decoder::new(64, bytes, DecoderOptions::NONE).into_iter();
+        let mut all = decoder(bytes, 0).into_iter();
         all.try_fold(start, |state, it| state.after(&it, &mut info, |_| None))
     }
 

@@ -1,6 +1,7 @@
 //! Programs that sleep, and programs that spend their time in the kernel.
 
 use anyhow::{Result, bail};
+use truth::WHOLE;
 
 use super::super::super::report::Chain;
 use super::super::chain::{is_at, is_in};
@@ -32,9 +33,6 @@ fn duty(name: &'static str, cpus: u32, work: u32, period: u32) -> Subject {
     Subject::new(name, vec![format!("truth-duty {work} {period}")], shares)
 }
 
-/// Parts of a whole in which `truth-mix` says its shares.
-const WHOLE: f64 = 1e6;
-
 /// Kernel against user time of a known mix of system calls. What the program says that it measured is the truth: the time of each
 /// part, and how much of it may be in the program itself, around the calls.
 ///
@@ -42,7 +40,7 @@ const WHOLE: f64 = 1e6;
 /// If it says anything else.
 pub fn mix(said: &str) -> Result<Subject> {
     let numbers = said.split(' ').filter_map(|word| word.trim().parse().ok());
-    let numbers: Vec<f64> = numbers.map(|number: f64| number / WHOLE).collect();
+    let numbers: Vec<f64> = numbers.map(|number: f64| number / WHOLE as f64).collect();
     let [work, make, null, around_make, around_null] = numbers[..] else {
         bail!("truth-mix said {said:?}");
     };
