@@ -17,8 +17,8 @@ use crate::unwind::{Rule, Unwind};
 
 type Elf = FileHeader64<LittleEndian>;
 
-/// Addresses whose rule is remembered: running a function's unwind program takes far longer than finding its result, and
-/// samples come back to the same instructions.
+/// Ranges of addresses whose rule is remembered: running a function's unwind program takes far longer than finding its result, and
+/// nearly all of a function's instructions have one rule.
 const RULES_KEPT: usize = 1024;
 
 /// Why an image has no symbols.
@@ -70,7 +70,8 @@ pub struct Image<'a> {
     code: Vec<Range<u64>>,
     /// What is compiled here has its tables in `.eh_frame`; what comes with the compiler, memcpy among it, in `.debug_frame` alone.
     unwind: OnceCell<[Option<Unwind<'a>>; 2]>,
-    rules: RefCell<BTreeMap<u64, Rule>>,
+    /// By where they begin, with where they end.
+    rules: RefCell<BTreeMap<u64, (u64, Rule)>>,
 }
 
 impl<'a> Image<'a> {
@@ -123,17 +124,19 @@ impl<'a> Image<'a> {
     #[must_use]
     pub fn rule(&self, address: u64) -> Rule {
         let mut rules = self.rules.borrow_mut();
-        if let Some(&rule) = rules.get(&address) {
+        let known = rules.range(..=address).next_back();
+        if let Some((_, &(end, rule))) = known
+            && address < end
+        {
             return rule;
         }
         let tables = self.unwind.get_or_init(|| self.unwind_tables());
-        let known = tables.iter().flatten().map(|table| table.rule(address));
-        let rule = known
-            .into_iter()
-            .find(|&rule| rule != Rule::Unknown)
-            .unwrap_or(Rule::Unknown);
+        let mut found = tables.iter().flatten();
+        let Some((range, rule)) = found.find_map(|table| table.rule(address)) else {
+            return Rule::Unknown;
+        };
         if rules.len() < RULES_KEPT {
-            rules.insert(address, rule);
+            rules.insert(range.start, (range.end, rule));
         }
         rule
     }

@@ -7,6 +7,7 @@
 //! return address at an offset from it.
 
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use gimli::{
     BaseAddresses, CfaRule, CieOrFde, DebugFrame, EhFrame, EndianSlice, LittleEndian, RegisterRule,
@@ -89,23 +90,22 @@ impl<'a> Unwind<'a> {
         }
     }
 
-    /// How the return address is found when the instruction at this address of the file is the next to run.
+    /// How the return address is found when the instruction at this address of the file is the next to run, and at which addresses around
+    /// it it is found in the same way. `None` if the table does not say.
     #[must_use]
-    pub fn rule(&self, address: u64) -> Rule {
+    pub fn rule(&self, address: u64) -> Option<(Range<u64>, Rule)> {
         let after = self.entries.partition_point(|entry| entry.start <= address);
-        let Some(entry) = after.checked_sub(1).map(|index| self.entries[index]) else {
-            return Rule::Unknown;
-        };
+        let entry = self.entries[after.checked_sub(1)?];
         if address - entry.start >= entry.size {
-            return Rule::Unknown;
+            return None;
         }
-        let rule = match &self.section {
+        let found = match &self.section {
             Section::EhFrame(section) => rule(section, &self.bases, entry.offset.into(), address),
             Section::DebugFrame(section) => {
                 rule(section, &self.bases, entry.offset.into(), address)
             }
         };
-        rule.unwrap_or(Rule::Unknown)
+        found.ok().filter(|&(_, rule)| rule != Rule::Unknown)
     }
 }
 
@@ -137,20 +137,21 @@ fn rule<'a, S: UnwindSection<Bytes<'a>>>(
     bases: &BaseAddresses,
     offset: S::Offset,
     address: u64,
-) -> Result<Rule, gimli::Error> {
+) -> Result<(Range<u64>, Rule), gimli::Error> {
     let entry = section.fde_from_offset(bases, offset, S::cie_from_offset)?;
     let mut context = UnwindContext::new();
     let row = entry.unwind_info_for_address(section, bases, &mut context, address)?;
-    let &CfaRule::RegisterAndOffset { register, offset } = row.cfa() else {
-        return Ok(Rule::Unknown);
-    };
-    Ok(match (register, row.register(X86_64::RA)) {
+    let rule = match (row.cfa(), row.register(X86_64::RA)) {
+        (CfaRule::Expression(_), _) => Rule::Unknown,
         (_, Some(RegisterRule::Undefined)) => Rule::Outermost,
-        (X86_64::RBP, _) => Rule::FramePointer,
-        (X86_64::RSP, Some(RegisterRule::Offset(slot))) => Rule::StackPointer {
-            frame: offset,
-            slot: offset.saturating_add(slot),
+        (&CfaRule::RegisterAndOffset { register, offset }, slot) => match (register, slot) {
+            (X86_64::RBP, _) => Rule::FramePointer,
+            (X86_64::RSP, Some(RegisterRule::Offset(slot))) => Rule::StackPointer {
+                frame: offset,
+                slot: offset.saturating_add(slot),
+            },
+            _ => Rule::Unknown,
         },
-        _ => Rule::Unknown,
-    })
+    };
+    Ok((row.start_address()..row.end_address(), rule))
 }

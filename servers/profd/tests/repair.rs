@@ -95,6 +95,20 @@ fn the_caller_is_restored_exactly_where_the_walk_misses_it() {
 }
 
 #[test]
+fn what_is_remembered_of_an_instruction_is_told_of_none_with_another_rule() {
+    let file = framed();
+    let all = START - 1..START + 20;
+    let fresh = |address| Image::parse(&file).unwrap().rule(address);
+    for first in all.clone() {
+        let image = Image::parse(&file).unwrap();
+        let _ = image.rule(first);
+        for then in all.clone() {
+            assert_eq!(image.rule(then), fresh(then), "{then:#x} after {first:#x}");
+        }
+    }
+}
+
+#[test]
 fn a_frame_that_rbp_points_to_is_not_repaired() {
     let sample = Record {
         rsp: 0x7000,
