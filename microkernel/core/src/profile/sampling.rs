@@ -1,6 +1,6 @@
 //! The driver's part in an NMI, and in the timer interrupt of the CPU that asks a neighbour for one. [`super`] has the rules.
 
-use super::cpu::CpuState;
+use super::cpu::{CpuState, REST_MAX};
 use super::driver::Driver;
 use super::expected::Purpose;
 use super::interrupted::{Context, Interrupted};
@@ -90,6 +90,9 @@ impl Driver {
         threads: T,
     ) {
         let now = machine.tsc();
+        // One that it was asked for meanwhile would come right behind this one's end.
+        cpu.rests_until
+            .store(now.0.wrapping_add(REST_MAX / 2), Ordering::Relaxed);
         cpu.counters.taken();
         let place = Place {
             cpu,

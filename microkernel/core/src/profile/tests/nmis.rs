@@ -8,7 +8,7 @@ use crate::base::addr::Tsc;
 use crate::base::cpu::{Cpu, CpuId};
 use crate::profile::driver::Driver;
 use crate::profile::source::{SampleSource, Tick, Trigger};
-use crate::profile::{Machine, Purpose};
+use crate::profile::{Machine, Names, Purpose, ThreadView, Threads};
 use ipc::abi::Error;
 use ipc::abi::profile::{DOMAINS_ALL, EventSpec, Source, SourceRequest};
 use proptest::prelude::*;
@@ -165,6 +165,56 @@ fn a_cpu_that_does_nothing_but_sample_is_given_as_long_for_itself() {
     let counters = bench.driver.status(&bench.token).counters;
     assert_eq!((counters.throttled, counters.taken), (3, 2));
     assert_eq!((counters.asked, counters.missed), (4, 0));
+}
+
+/// The threads, of which the sample asks while the CPU before asks for the next sample.
+#[derive(Clone, Copy)]
+struct AskedMeanwhile<'b> {
+    bench: &'b Bench,
+    threads: &'b FakeThreads<'static>,
+}
+
+impl Threads for AskedMeanwhile<'_> {
+    type Thread = usize;
+
+    fn current(&self) -> Option<usize> {
+        let now = self.bench.machine.tsc();
+        assert_eq!(self.bench.driver.on_due(CpuId(0), DUE, now), None);
+        self.threads.current()
+    }
+    fn names(&self, thread: usize) -> Names<'_> {
+        self.threads.names(thread)
+    }
+    fn view(&self, thread: usize) -> Option<ThreadView<'_>> {
+        self.threads.view(thread)
+    }
+    fn served(&self, thread: usize) -> Option<(usize, u64)> {
+        self.threads.served(thread)
+    }
+    fn sequence(&self, thread: usize) -> u64 {
+        self.threads.sequence(thread)
+    }
+}
+
+#[test]
+fn a_cpu_that_takes_a_sample_is_asked_for_no_other_meanwhile() {
+    let bench = bench(2, Trigger::Neighbour);
+    bench.start(SourceRequest::Best).unwrap();
+    (0..2).for_each(|cpu| bench.tick(cpu));
+    assert_eq!(bench.due(0), Some(CpuId(1)));
+    let threads = AskedMeanwhile {
+        bench: &bench,
+        threads: &bench.threads,
+    };
+    let cpu = bench.driver.state(CpuId(1)).unwrap();
+    assert!(bench.driver.on_nmi(cpu, &USER, bench.machine, threads));
+    assert!(!bench.pending(1), "it would have it right behind this one");
+    let counters = bench.driver.status(&bench.token).counters;
+    assert!(counters.throttled > 0, "it was asked meanwhile");
+    assert_eq!(
+        (counters.taken, counters.asked - counters.throttled),
+        (1, 1)
+    );
 }
 
 #[test]
