@@ -26,7 +26,16 @@ pub struct Counts {
     pub items: Vec<u64>,
 }
 
-/// Profiles it; behind the first CPU, if that one hides what it does.
+/// Where a subject is measured.
+#[derive(Clone, Copy)]
+pub struct Place {
+    /// Its time is counted in instructions: no CPU stands still while others go on.
+    pub counted: bool,
+    /// The first CPU hides what the subject does: it is measured behind that one.
+    pub hides: bool,
+}
+
+/// Profiles it.
 ///
 /// # Errors
 /// If it is shown to do what it does not, or there are too few samples.
@@ -34,9 +43,9 @@ pub fn measure(
     session: &mut Session,
     subject: &Subject,
     source: &Source,
-    hides: bool,
+    place: Place,
 ) -> Result<Counts> {
-    let pids = if hides {
+    let pids = if place.hides {
         start_behind_the_first(session, subject)?
     } else {
         start(session, subject)?
@@ -49,8 +58,15 @@ pub fn measure(
     let line = format!("2000 {only} 512 depth 48 source {}{by_client}", source.word);
     let mut counts = Counts::new(subject);
     for _ in 0..source.windows {
-        let report = session.profile(&line)?;
-        if hides && !is_behind_the_first(session, &pids)? {
+        let report = if place.counted {
+            Some(session.profile(&line)?)
+        } else {
+            session.profile_if_run(&line)?
+        };
+        let Some(report) = report else {
+            continue;
+        };
+        if place.hides && !is_behind_the_first(session, &pids)? {
             continue;
         }
         counts.add(&report, subject, &pids)?;

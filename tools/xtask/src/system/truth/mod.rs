@@ -25,7 +25,7 @@ use crate::test::{Case, Context, Verdict};
 use super::report::Report;
 use super::session::Session;
 use comparison::Comparison;
-use measure::{Counts, measure};
+use measure::{Counts, Place, measure};
 use source::{NMI, Source, TICK};
 use subject::Subject;
 use table::Table;
@@ -116,8 +116,11 @@ impl Bench {
 
     /// Measures a subject. Of two CPUs that take turns, the first is not seen where it cannot pause (docs/profiler.md, "Truth tests").
     fn measure(&mut self, subject: &Subject, source: &Source) -> Result<Counts> {
-        let hides = self.counted && self.cpus == 2 && subject.cannot_pause;
-        let measured = measure(&mut self.session, subject, source, hides);
+        let place = Place {
+            counted: self.counted,
+            hides: self.counted && self.cpus == 2 && subject.cannot_pause,
+        };
+        let measured = measure(&mut self.session, subject, source, place);
         measured.with_context(|| format!("{} by {}", subject.name, source.name))
     }
 
