@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 use std::process;
 use std::str::FromStr;
 
@@ -147,9 +148,23 @@ pub struct BootOptions {
     /// Deterministic time: one nanosecond an instruction.
     #[arg(long, conflicts_with = "accel")]
     pub icount: bool,
+    /// Performance counters that the emulator has not: for tests.
+    #[arg(skip)]
+    pub shim: Option<Shim>,
     /// More arguments for QEMU.
     #[arg(last = true, value_name = "QEMU ARGS")]
     pub qemu_args: Vec<String>,
+}
+
+/// What is booted in the kernel's place, and gives the kernel performance counters.
+#[derive(Clone, Debug)]
+pub struct Shim {
+    /// Its ELF file.
+    pub path: PathBuf,
+    /// Which counters, in its words.
+    pub counters: String,
+    /// The file to which it writes a byte for each interrupt of theirs.
+    pub record: PathBuf,
 }
 
 /// What runs the guest's instructions.
@@ -173,6 +188,7 @@ impl Default for BootOptions {
             timeout: None,
             gdb: false,
             icount: false,
+            shim: None,
             qemu_args: Vec::new(),
         }
     }

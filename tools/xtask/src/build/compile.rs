@@ -32,15 +32,15 @@ impl Executable {
     }
 }
 
-/// Builds the kernel.
+/// Builds a package that is no program: the kernel, or what stands in its place.
 ///
 /// # Errors
 /// If it does not compile.
-pub fn kernel(workspace: &Workspace) -> Result<Executable> {
-    let mut made = cargo_build(workspace, &["kernel".to_owned()])?;
+pub fn kernel(workspace: &Workspace, package: &str) -> Result<Executable> {
+    let mut made = cargo_build(workspace, &[package.to_owned()])?;
     match (made.pop(), made.pop()) {
         (Some(kernel), None) => Ok(kernel),
-        _ => bail!("the package `kernel` must have exactly one binary"),
+        _ => bail!("the package `{package}` must have exactly one binary"),
     }
 }
 

@@ -22,6 +22,8 @@ pub struct Edition {
 
 const SHIPPED_PROGRAMS: &[&str] = &["servers/*", "programs"];
 const TEST_PROGRAMS: &[&str] = &["tests/*"];
+/// The package there that is no program.
+pub const SHIM: &str = "pmu-shim";
 
 /// What users boot.
 pub const SHIPPED: Edition = Edition {
@@ -86,6 +88,7 @@ fn packages(root: &Path, place: &str) -> Result<Vec<String>> {
             names.push(name.map_err(|name| anyhow!("{}: not a name", name.display()))?);
         }
     }
+    names.retain(|name| name != SHIM);
     names.sort();
     Ok(names)
 }
@@ -150,6 +153,7 @@ mod tests {
         // Beside them is a file.
         assert!(packages[1].contains(&"bench".into()));
         assert!(!packages[1].contains(&"system.toml".into()));
+        assert!(!packages[1].contains(&SHIM.into()));
     }
 
     #[test]

@@ -25,7 +25,7 @@ use crate::gdb;
 use crate::workspace::Workspace;
 use compile::Executable;
 use config::SystemFile;
-pub use edition::{Edition, SHIPPED, TEST, TRUTH};
+pub use edition::{Edition, SHIM, SHIPPED, TEST, TRUTH};
 
 /// What QEMU is given.
 #[derive(Clone, Debug)]
@@ -44,7 +44,7 @@ pub fn build(workspace: &Workspace, edition: &Edition) -> Result<Image> {
     let source = edition.config(&workspace.root)?;
     let system = SystemFile::parse(&source.text).map_err(|mistake| source.error(mistake))?;
 
-    let kernel = compile::kernel(workspace)?;
+    let kernel = compile::kernel(workspace, "kernel")?;
     let programs = compile::programs(workspace, &edition.packages(&workspace.root)?)?;
     let images: Vec<_> = programs.iter().map(Executable::archive_name).collect();
     let config = system
@@ -87,6 +87,14 @@ pub fn build(workspace: &Workspace, edition: &Edition) -> Result<Image> {
         kernel: kernel_path,
         bootfs: Some(bootfs_path),
     })
+}
+
+/// Builds what gives an emulated machine performance counters, and is booted in the kernel's place. No image has it.
+///
+/// # Errors
+/// If it does not compile.
+pub fn shim(workspace: &Workspace) -> Result<PathBuf> {
+    Ok(compile::kernel(workspace, SHIM)?.path)
 }
 
 /// Memory that a machine must have for programs, in KiB: for those that start with it, and one that is started later.

@@ -12,7 +12,7 @@ use std::process::Command;
 use ipc::abi::layout::EXIT_PORT;
 
 use crate::build::Image;
-use crate::cli::{Accel, BootOptions};
+use crate::cli::{Accel, BootOptions, Shim};
 
 /// UDP port of the remote shell, in the guest and, unless another is asked for, on the host: SOND on a telephone.
 pub const REMOTE_SHELL_PORT: u16 = 7663;
@@ -62,11 +62,16 @@ impl Machine {
         qemu.args(["-accel", accel(options), "-cpu", &options.cpu]);
         qemu.arg("-smp").arg(options.smp.to_string());
         qemu.arg("-m").arg(format!("{}M", options.mem));
-        qemu.arg("-kernel").arg(&image.kernel);
+        let shim = options.shim.as_ref();
+        qemu.arg("-kernel")
+            .arg(shim.map_or(&image.kernel, |shim| &shim.path));
         if let Some(bootfs) = &image.bootfs {
             qemu.arg("-initrd").arg(bootfs);
         }
-        qemu.args(["-append", &options.cmdline]);
+        match shim {
+            None => qemu.args(["-append", &options.cmdline]),
+            Some(shim) => add_shim(&mut qemu, shim, &options.cmdline),
+        };
         let exit = format!("isa-debug-exit,iobase={EXIT_PORT:#x},iosize=4");
         qemu.args(["-device", &exit]);
         qemu.args(match self.serial {
@@ -89,6 +94,18 @@ impl Machine {
         qemu.args(&options.qemu_args);
         qemu
     }
+}
+
+/// What the shim needs of the machine: timers that send messages, one for each CPU, and a port to write its record to.
+fn add_shim<'a>(qemu: &'a mut Command, shim: &Shim, cmdline: &str) -> &'a mut Command {
+    const CPUS_MAX: u32 = 8;
+    let counters = &shim.counters;
+    qemu.args(["-append", &format!("pmu-shim={counters} {cmdline}")]);
+    qemu.args(["-global", &format!("hpet.timers={CPUS_MAX}")]);
+    qemu.args(["-global", "hpet.msi=on"]);
+    let record = format!("file,id=record,path={}", shim.record.display());
+    qemu.args(["-chardev", &record]);
+    qemu.args(["-device", "isa-debugcon,iobase=0xe9,chardev=record"])
 }
 
 /// Deterministic time needs one thread for all CPUs.

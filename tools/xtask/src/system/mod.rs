@@ -19,6 +19,7 @@ mod interrupt;
 mod machine;
 pub mod miniature;
 mod panic;
+mod pmu;
 pub mod probe;
 mod profd;
 mod profile;
@@ -64,6 +65,7 @@ pub fn run(context: &Context<'_>) -> Result<Report> {
     cases.extend(interrupt::cases(context));
     cases.extend(profile::cases(context));
     cases.extend(profd::cases(context));
+    cases.extend(pmu::cases(context));
     cases.extend(truth::cases(context));
     cases.extend(storm::cases(context));
     cases.extend(demo::cases(context));

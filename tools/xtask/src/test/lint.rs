@@ -8,13 +8,15 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Result, anyhow};
 
-use crate::build::{TEST, TRUTH};
+use crate::build::{SHIM, TEST, TRUTH};
 
 use super::{Context, Outcome, Report, docs, run_cases, succeed};
 
-/// Clippy for the bare target: the kernel, each list of packages of the test archive, and what the truth tests' has of its own.
-const BARE_CHECKS: [&str; 4] = [
+/// Clippy for the bare target: the kernel, what is booted in its place, each list of packages of the test archive, and what the truth tests' has
+/// of its own.
+const BARE_CHECKS: [&str; 5] = [
     "clippy-kernel",
+    "clippy-pmu-shim",
     "clippy-programs",
     "clippy-test-programs",
     "clippy-truth-programs",
@@ -72,7 +74,7 @@ pub fn run(context: &Context<'_>) -> Result<Report> {
 /// The packages with binaries for the bare target, a list for each of [`BARE_CHECKS`].
 fn bare_packages(context: &Context<'_>) -> Result<Vec<Vec<String>>> {
     let root = &context.workspace.root;
-    let mut lists = vec![vec!["kernel".to_owned()]];
+    let mut lists = vec![vec!["kernel".to_owned()], vec![SHIM.to_owned()]];
     lists.extend(TEST.packages(root)?);
     // The first list is what both archives have.
     lists.extend(TRUTH.packages(root)?.into_iter().skip(1));

@@ -8,6 +8,7 @@ mod script;
 mod sources;
 
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::sync::OnceLock;
 use std::time::Instant;
@@ -41,6 +42,7 @@ pub struct Images {
     shipped: OnceLock<Result<Image, String>>,
     test: OnceLock<Result<Image, String>>,
     truth: OnceLock<Result<Image, String>>,
+    shim: OnceLock<Result<PathBuf, String>>,
 }
 
 impl<'a> Context<'a> {
@@ -75,6 +77,16 @@ impl<'a> Context<'a> {
     pub fn truth_image(&self) -> Result<&'a Image> {
         self.test_image()?;
         self.built(&self.images.truth, &build::TRUTH)
+    }
+
+    /// What gives an emulated machine performance counters, built when it is first asked for.
+    ///
+    /// # Errors
+    /// If it does not build.
+    pub fn shim(&self) -> Result<&'a Path> {
+        let build = || build::shim(self.workspace).map_err(|error| format!("{error:#}"));
+        let shim = self.images.shim.get_or_init(build);
+        shim.as_deref().map_err(|error| anyhow!("{error}"))
     }
 
     fn built(

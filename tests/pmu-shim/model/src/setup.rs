@@ -1,0 +1,132 @@
+//! Which counters a machine has, and whether they tell the truth: `INTERFACE` or `INTERFACE:MODE`.
+
+use core::fmt::{self, Display, Formatter};
+
+/// How the counters are programmed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interface {
+    /// Intel's architectural performance monitoring, version 2, with three fixed counters and no others.
+    Intel,
+    /// AMD's core extension: six counters, no global registers.
+    Amd,
+    /// The same with the global registers of performance monitoring version 2.
+    AmdV2,
+}
+
+/// What is wrong with them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Nothing.
+    Good,
+    /// Registers swallow what is written and read as zero.
+    Swallowing,
+    /// Registers hold what is written, and nothing counts.
+    Latched,
+    /// They count 64 times too fast.
+    Absurd,
+    /// They count and overflow, and never interrupt.
+    Silent,
+    /// Every access faults.
+    Faulting,
+    /// Of every hundred interrupts the last is lost.
+    Dropping,
+    /// Of every hundred interrupts the last comes a second time, [`Mode::LATE`] cycles after the first.
+    Late,
+}
+
+impl Mode {
+    /// How much too fast [`Mode::Absurd`] counts.
+    pub const ABSURD: u64 = 64;
+    /// Interrupts of which one goes wrong.
+    pub const ONE_IN: u64 = 100;
+    /// Cycles by which the second of two interrupts is late.
+    pub const LATE: u64 = 50_000;
+}
+
+const INTERFACES: [(&str, Interface); 3] = [
+    ("intel", Interface::Intel),
+    ("amd", Interface::Amd),
+    ("amd2", Interface::AmdV2),
+];
+
+const MODES: [(&str, Mode); 8] = [
+    ("good", Mode::Good),
+    ("swallowing", Mode::Swallowing),
+    ("latched", Mode::Latched),
+    ("absurd", Mode::Absurd),
+    ("silent", Mode::Silent),
+    ("faulting", Mode::Faulting),
+    ("dropping", Mode::Dropping),
+    ("late", Mode::Late),
+];
+
+/// A machine's counters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Setup {
+    /// How they are programmed.
+    pub interface: Interface,
+    /// What is wrong with them.
+    pub mode: Mode,
+}
+
+impl Setup {
+    /// Reads `INTERFACE` or `INTERFACE:MODE`.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (interface, mode) = text.split_once(':').unwrap_or((text, "good"));
+        Some(Self {
+            interface: named(&INTERFACES, interface)?,
+            mode: named(&MODES, mode)?,
+        })
+    }
+
+    /// Every setup.
+    pub fn all() -> impl Iterator<Item = Self> {
+        INTERFACES.into_iter().flat_map(|(_, interface)| {
+            let of = move |(_, mode)| Self { interface, mode };
+            MODES.into_iter().map(of)
+        })
+    }
+}
+
+fn named<T: Copy>(names: &[(&str, T)], name: &str) -> Option<T> {
+    let found = names.iter().find(|(known, _)| *known == name);
+    found.map(|&(_, value)| value)
+}
+
+fn name<T: Copy + PartialEq>(names: &[(&'static str, T)], value: T) -> &'static str {
+    let found = names.iter().find(|(_, known)| *known == value);
+    found.map_or("", |(name, _)| name)
+}
+
+impl Display for Setup {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let interface = name(&INTERFACES, self.interface);
+        write!(f, "{interface}:{}", name(&MODES, self.mode))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_setup_has_a_name_that_leads_to_it() {
+        assert_eq!(Setup::all().count(), 24);
+        for setup in Setup::all() {
+            assert_eq!(Setup::parse(&setup.to_string()), Some(setup));
+        }
+    }
+
+    #[test]
+    fn counters_are_good_unless_said_otherwise() {
+        let good = Setup {
+            interface: Interface::AmdV2,
+            mode: Mode::Good,
+        };
+        assert_eq!(Setup::parse("amd2"), Some(good));
+        for bad in ["", "arm", "amd2:", "amd2:bad", "amd2:late:late", ":late"] {
+            assert_eq!(Setup::parse(bad), None, "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! A machine with counters, and the shim's record of their interrupts.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+
+use crate::cli::{BootOptions, Shim};
+use crate::test::{Context, Verdict};
+
+use crate::system::session::Session;
+
+/// How time passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Time {
+    /// As for the host.
+    Real,
+    /// An instruction takes a nanosecond, and so a cycle.
+    Counted,
+}
+
+/// A machine at its prompt.
+pub struct Machine {
+    /// The prompt.
+    pub session: Session,
+    record: PathBuf,
+}
+
+impl Machine {
+    /// Boots one with these counters, in the shim's words.
+    ///
+    /// # Errors
+    /// If it does not get to its prompt.
+    pub fn boot(context: &Context<'_>, counters: &str, smp: u32, time: Time) -> Result<Self> {
+        let name = format!("pmu-{}-{smp}.record", counters.replace(':', "-"));
+        let record = context.workspace.target.join(name);
+        let shim = Shim {
+            path: context.shim()?.to_owned(),
+            counters: counters.to_owned(),
+            record: record.clone(),
+        };
+        let options = BootOptions {
+            smp,
+            icount: time == Time::Counted,
+            shim: Some(shim),
+            ..BootOptions::default()
+        };
+        let session = Session::boot(context, options)?;
+        Ok(Self { session, record })
+    }
+
+    /// What happened so far to interrupts of the counters.
+    ///
+    /// # Errors
+    /// If the record cannot be read.
+    pub fn tally(&self) -> Result<Tally> {
+        let record = fs::read(&self.record).with_context(|| self.record.display().to_string())?;
+        Ok(Tally::of(&record))
+    }
+
+    /// Powers off, and removes the record.
+    ///
+    /// # Errors
+    /// If it does not end as it should.
+    pub fn power_off(self) -> Verdict {
+        self.session.power_off()?;
+        Ok(fs::remove_file(&self.record)?)
+    }
+}
+
+/// How many of each kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// NMIs of a counter.
+    pub counter: u64,
+    /// NMIs of a counter that were dropped.
+    pub dropped: u64,
+    /// NMIs of a counter that came for the second time.
+    pub late: u64,
+    /// NMIs that CPUs sent.
+    pub sent: u64,
+}
+
+impl Tally {
+    /// Counts a record: a byte for each, whose upper half says what it was, and the lower on which CPU.
+    fn of(record: &[u8]) -> Self {
+        let mut tally = Self::default();
+        for byte in record {
+            match byte & 0xf0 {
+                b'@' => tally.counter += 1,
+                b'P' => tally.dropped += 1,
+                b'`' => tally.late += 1,
+                b'p' => tally.sent += 1,
+                _ => {}
+            }
+        }
+        tally
+    }
+}

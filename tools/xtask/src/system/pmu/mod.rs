@@ -1,0 +1,37 @@
+//! Performance counters where the emulator has none: the shim (`tests/pmu-shim`) runs the shipped kernel as its guest.
+
+mod machine;
+
+use anyhow::ensure;
+
+use crate::test::{Case, Context, Verdict};
+
+use machine::{Machine, Tally, Time};
+
+/// The tests.
+pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
+    vec![
+        Case::new("pmu_shim_boots_1_cpu", || boots(context, 1, "tick")),
+        Case::new("pmu_shim_boots_4_cpus", || boots(context, 4, "timer/nmi")),
+    ]
+}
+
+/// The kernel as it is must work below the shim, on all CPUs. Of one CPU's timers, the one that sends NMIs is the shim's.
+fn boots(context: &Context<'_>, smp: u32, source: &str) -> Verdict {
+    let mut machine = Machine::boot(context, "amd:swallowing", smp, Time::Real)?;
+    ensure!(
+        !machine.session.run("dmesg")?.contains("not known"),
+        "the kernel saw what is the shim's"
+    );
+    let report = machine.session.profile("1000")?;
+    ensure!(
+        report.source == source && report.cpus == u64::from(smp),
+        "{report:?}"
+    );
+    // Every NMI goes through the shim, and none of these is a counter's.
+    let tally = machine.tally()?;
+    let sent = if smp > 1 { report.samples } else { 0 };
+    ensure!(tally.sent >= sent, "{tally:?}, {report:?}");
+    ensure!(Tally { sent: 0, ..tally } == Tally::default(), "{tally:?}");
+    machine.power_off()
+}
