@@ -10,6 +10,7 @@ pub mod info;
 pub mod inspect;
 pub mod layout;
 pub mod message;
+pub mod monitor;
 mod numbered;
 pub mod power;
 pub mod profile;

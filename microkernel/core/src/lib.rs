@@ -22,6 +22,7 @@ pub mod life;
 pub mod log;
 pub mod mem;
 pub mod object;
+pub mod pmu;
 pub mod profile;
 pub mod scarce;
 pub mod sched;

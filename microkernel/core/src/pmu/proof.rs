@@ -1,0 +1,186 @@
+//! The proof that a CPU's counter is what CPUID claims. Each CPU does it once, for itself.
+//!
+//! It must **count**: hypervisors exist whose counters read as zero, or as what was written last. It must do so at a **rate** that a
+//! processor can have. Its **interrupt** must arrive. And no access may fault, or if it does, that is the answer. All waits are bounded by
+//! the TSC, and each looks at least twice, so that a CPU that was kept from running in between is not judged by that.
+
+use super::bus::{GeneralProtection, MonitorBus};
+use super::claims::Claims;
+use super::counter::Counter;
+use super::msr::Msr;
+use ipc::abi::monitor::{MONITOR_REGISTERS, MonitorInfo, Verdict};
+use zerocopy::FromZeros;
+
+/// Microseconds in which it must have counted.
+const COUNTS_WITHIN: u64 = 10;
+/// Microseconds in which its interrupt must arrive, and those after which it is due.
+const ARRIVES_WITHIN: u64 = 1_000;
+const DUE_AFTER: u64 = 61;
+/// A cycle is at most so many TSC ticks, and a tick at most so many cycles.
+const TICKS_MAX: u64 = 16;
+const CYCLES_MAX: u64 = 8;
+
+const SECOND: u64 = 1_000_000;
+
+/// What the proof needs besides the registers.
+pub trait Bench: MonitorBus<Fault = GeneralProtection> {
+    /// The time-stamp counter.
+    fn tsc(&self) -> u64;
+    /// From here on an NMI on this CPU is the counter's. False if one is on its way already.
+    fn expect(&self) -> bool;
+    /// Whether it has come.
+    fn has_arrived(&self) -> bool;
+    /// It did not, and is not waited for any longer. Once it may still come.
+    fn give_up(&self);
+}
+
+/// What a CPU's proof found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// For who asks.
+    pub info: MonitorInfo,
+    /// The counter of cycles, if it works, stopped.
+    pub counter: Option<Counter>,
+}
+
+/// Proves the counter of this CPU, whose claims these are, with interrupts off. The TSC runs at `tsc_hz`. It takes little more than a
+/// millisecond at most; nothing counts afterwards.
+pub fn prove<B: Bench>(claims: &Claims, bench: &B, tsc_hz: u64) -> Finding {
+    let mut info = MonitorInfo {
+        interface: claims.interface as u64,
+        version: claims.version.into(),
+        counters: claims.counters.into(),
+        counter_bits: claims.counter_bits.into(),
+        fixed_counters: claims.fixed.into(),
+        fixed_bits: claims.fixed_bits.into(),
+        ..MonitorInfo::new_zeroed()
+    };
+    let Some(counter) = claims.cycles() else {
+        return Finding {
+            info,
+            counter: None,
+        };
+    };
+    let proof = Proof {
+        bench,
+        counter,
+        tsc_hz,
+    };
+    let verdict = match proof.run(claims, &mut info) {
+        Ok(()) => Verdict::Works,
+        Err(verdict) => verdict,
+    };
+    if verdict != Verdict::Works {
+        // What faults cannot be stopped, either.
+        let _ = counter.stop(bench);
+    }
+    info.verdict = verdict as u64;
+    Finding {
+        info,
+        counter: (verdict == Verdict::Works).then_some(counter),
+    }
+}
+
+struct Proof<'a, B> {
+    bench: &'a B,
+    counter: Counter,
+    tsc_hz: u64,
+}
+
+impl From<GeneralProtection> for Verdict {
+    fn from(_: GeneralProtection) -> Self {
+        Self::Faults
+    }
+}
+
+impl<B: Bench> Proof<'_, B> {
+    fn run(&self, claims: &Claims, info: &mut MonitorInfo) -> Result<(), Verdict> {
+        self.counter.claim(self.bench)?;
+        info.hz = self.rate()?;
+        self.dump(claims, info);
+        self.counter.stop(self.bench)?;
+        self.interrupts(info.hz)
+    }
+
+    const fn ticks(&self, micros: u64) -> u64 {
+        (self.tsc_hz as u128 * micros as u128 / SECOND as u128) as u64
+    }
+
+    /// That it counts, and how fast: in cycles a second.
+    fn rate(&self) -> Result<u64, Verdict> {
+        let (bench, counter) = (self.bench, &self.counter);
+        counter.count(bench)?;
+        let first = counter.read(bench)?;
+        let begin = bench.tsc();
+        let (counted, passed) = loop {
+            let counted = counter.counted(first, counter.read(bench)?);
+            let passed = bench.tsc().wrapping_sub(begin);
+            if passed >= self.ticks(COUNTS_WITHIN) {
+                break (counted, passed);
+            }
+        };
+        if counted == 0 {
+            return Err(Verdict::StandsStill);
+        }
+        let (counted, passed) = (u128::from(counted), u128::from(passed));
+        let plausible =
+            counted * u128::from(TICKS_MAX) >= passed && counted <= passed * u128::from(CYCLES_MAX);
+        if !plausible {
+            return Err(Verdict::Implausible);
+        }
+        Ok((counted * u128::from(self.tsc_hz) / passed) as u64)
+    }
+
+    /// That its interrupt arrives.
+    fn interrupts(&self, hz: u64) -> Result<(), Verdict> {
+        let (bench, counter) = (self.bench, &self.counter);
+        if !bench.expect() {
+            return Err(Verdict::Silent);
+        }
+        let arrived = self.arrives(hz);
+        if arrived != Ok(true) {
+            // Counting on, it could interrupt later.
+            let stopped = counter.stop(bench);
+            bench.give_up();
+            stopped?;
+        }
+        match arrived? {
+            true => Ok(counter.stop(bench)?),
+            false => Err(Verdict::Silent),
+        }
+    }
+
+    fn arrives(&self, hz: u64) -> Result<bool, GeneralProtection> {
+        let (bench, counter) = (self.bench, &self.counter);
+        let period = (hz / SECOND * DUE_AFTER).clamp(1, counter.period_max());
+        let begin = bench.tsc();
+        counter.start(bench, period)?;
+        loop {
+            let late = bench.tsc().wrapping_sub(begin) > self.ticks(ARRIVES_WITHIN);
+            // The time is taken before the look: an NMI that waited for this CPU to run again is there by now. Some hypervisors look at a
+            // counter only when they are asked for it.
+            counter.read(bench)?;
+            if bench.has_arrived() {
+                return Ok(true);
+            }
+            if late {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Reads the registers, for who wants to see them; those that fault are left out.
+    fn dump(&self, claims: &Claims, info: &mut MonitorInfo) {
+        let capabilities = claims.has_capabilities.then_some(Msr::CAPABILITIES);
+        let debug = claims.may_freeze.then_some(Msr::DEBUG_CONTROL);
+        let all = self.counter.registers().chain(capabilities).chain(debug);
+        let values = all.filter_map(|msr| Some([msr.number().into(), self.bench.read(msr).ok()?]));
+        for (slot, read) in info.registers.iter_mut().zip(values) {
+            *slot = read;
+            info.register_count += 1;
+        }
+    }
+}
+
+/// A counter's, the shared ones, and two that only some processors have.
+const _: () = assert!(MONITOR_REGISTERS >= 6);

@@ -1,0 +1,5 @@
+//! The drivers against a hostile monitor.
+
+mod claims;
+mod counter;
+mod proof;

@@ -1,0 +1,188 @@
+//! The proof: what it says of good counters and of each kind of bad one, and that it ends.
+
+use crate::pmu::fake::{FakeMonitor, Mode, claims_of_all};
+use crate::pmu::{Bench, Claims, Finding, GeneralProtection, MonitorBus, Msr, prove};
+use ipc::abi::monitor::{Interface, Verdict};
+use std::cell::Cell;
+
+/// TSC ticks in a second.
+const HZ: u64 = 2_000_000_000;
+
+/// A CPU on which every access takes so many ticks, while so many cycles pass for each 16 ticks.
+struct Cpu {
+    monitor: FakeMonitor,
+    access: u64,
+    cycles: u64,
+    tsc: Cell<u64>,
+    expects: Cell<bool>,
+    gave_up: Cell<bool>,
+    /// Ticks that an interrupt takes.
+    latency: u64,
+    due: Cell<Option<u64>>,
+}
+
+impl Cpu {
+    fn new(claims: Claims, mode: Mode) -> Self {
+        Self {
+            monitor: FakeMonitor::new(claims, mode),
+            access: 60,
+            cycles: 20,
+            tsc: Cell::new(12_345),
+            expects: Cell::new(false),
+            gave_up: Cell::new(false),
+            latency: 500,
+            due: Cell::new(None),
+        }
+    }
+
+    fn pass(&self, ticks: u64) {
+        self.tsc.set(self.tsc.get() + ticks);
+        self.monitor.advance(ticks * self.cycles / 16);
+        if self.monitor.on_their_way.take() > 0 {
+            self.due.set(Some(self.tsc.get() + self.latency));
+        }
+        if self.due.get().is_some_and(|due| due <= self.tsc.get()) {
+            assert!(self.expects.take() || self.gave_up.get(), "foreign");
+            self.due.set(None);
+        }
+    }
+}
+
+impl MonitorBus for Cpu {
+    type Fault = GeneralProtection;
+
+    fn read(&self, msr: Msr) -> Result<u64, GeneralProtection> {
+        self.pass(self.access);
+        let value = self.monitor.read(msr);
+        self.pass(self.access);
+        value
+    }
+    fn write(&self, msr: Msr, value: u64) -> Result<(), GeneralProtection> {
+        self.pass(self.access);
+        let written = self.monitor.write(msr, value);
+        self.pass(self.access);
+        written
+    }
+    fn deliver(&self, unmasked: bool) {
+        self.monitor.deliver(unmasked);
+    }
+}
+
+impl Bench for Cpu {
+    fn tsc(&self) -> u64 {
+        self.pass(5);
+        self.tsc.get()
+    }
+    fn expect(&self) -> bool {
+        !self.expects.replace(true)
+    }
+    fn has_arrived(&self) -> bool {
+        !self.expects.get()
+    }
+    fn give_up(&self) {
+        self.expects.set(false);
+        self.gave_up.set(true);
+    }
+}
+
+fn verdict(finding: &Finding) -> Verdict {
+    Verdict::from_raw(finding.info.verdict).unwrap()
+}
+
+fn ends_off(cpu: &Cpu) {
+    assert!(!cpu.monitor.unmasked.get() && !cpu.expects.get());
+    if !matches!(cpu.monitor.mode, Mode::Faults | Mode::Swallows) {
+        assert!(!cpu.monitor.is_running());
+    }
+}
+
+#[test]
+fn a_good_counter_works_and_its_rate_is_measured() {
+    for claims in claims_of_all() {
+        for access in [20, 60, 3_000] {
+            let mut cpu = Cpu::new(claims, Mode::Good);
+            cpu.access = access;
+            let begin = cpu.tsc.get();
+            let finding = prove(&claims, &cpu, HZ);
+            assert_eq!(verdict(&finding), Verdict::Works, "{claims:?}");
+            assert_eq!(finding.counter, claims.cycles());
+            let rate = HZ * 20 / 16;
+            assert!(
+                finding.info.hz.abs_diff(rate) < rate / 100,
+                "{}",
+                finding.info.hz
+            );
+            assert!(finding.info.register_count >= 2);
+            // 61 us to the interrupt, 10 us before, and the accesses.
+            let micros = (cpu.tsc.get() - begin) / (HZ / 1_000_000);
+            assert!(micros < 100 + access / 10, "{micros}");
+            ends_off(&cpu);
+        }
+    }
+}
+
+#[test]
+fn each_liar_is_told_by_what_it_does_not_do() {
+    for claims in claims_of_all() {
+        for (mode, expected) in [
+            (Mode::Swallows, Verdict::StandsStill),
+            (Mode::Latches, Verdict::StandsStill),
+            (Mode::Faults, Verdict::Faults),
+            (Mode::Silent, Verdict::Silent),
+        ] {
+            let cpu = Cpu::new(claims, mode);
+            let begin = cpu.tsc.get();
+            let finding = prove(&claims, &cpu, HZ);
+            assert_eq!(verdict(&finding), expected, "{claims:?} {mode:?}");
+            assert_eq!(finding.counter, None);
+            assert_eq!(cpu.gave_up.get(), expected == Verdict::Silent);
+            let micros = (cpu.tsc.get() - begin) / (HZ / 1_000_000);
+            assert!(micros < 1_020, "{micros}");
+            ends_off(&cpu);
+        }
+    }
+}
+
+#[test]
+fn a_rate_that_cannot_be_is_not_believed() {
+    let [claims, ..] = claims_of_all();
+    // In cycles for 16 ticks; both bounds are of the counts in between.
+    for (cycles, expected) in [
+        (2, Verdict::Works),
+        (120, Verdict::Works),
+        (137, Verdict::Implausible),
+        (16_000, Verdict::Implausible),
+    ] {
+        let mut cpu = Cpu::new(claims, Mode::Good);
+        cpu.cycles = cycles;
+        cpu.access = 400;
+        assert_eq!(verdict(&prove(&claims, &cpu, HZ)), expected, "{cycles}");
+        ends_off(&cpu);
+    }
+}
+
+#[test]
+fn a_slow_interrupt_is_waited_for_as_long_as_is_said_and_no_longer() {
+    let [claims, ..] = claims_of_all();
+    for (micros, expected) in [(900, Verdict::Works), (1_100, Verdict::Silent)] {
+        let mut cpu = Cpu::new(claims, Mode::Good);
+        cpu.latency = micros * (HZ / 1_000_000);
+        assert_eq!(verdict(&prove(&claims, &cpu, HZ)), expected, "{micros}");
+        // A late one comes all the same.
+        cpu.pass(cpu.latency);
+        assert_eq!(cpu.due.get(), None);
+    }
+    // An access takes longer than the whole wait, as where a hypervisor has the CPU do something else.
+    let mut cpu = Cpu::new(claims, Mode::Good);
+    cpu.access = HZ / 500;
+    assert_eq!(verdict(&prove(&claims, &cpu, HZ)), Verdict::Works);
+}
+
+#[test]
+fn a_cpu_that_claims_nothing_is_not_touched() {
+    let cpu = Cpu::new(Claims::NONE, Mode::Good);
+    let finding = prove(&Claims::NONE, &cpu, HZ);
+    assert_eq!(finding.info.interface, Interface::None as u64);
+    assert_eq!(verdict(&finding), Verdict::Untried);
+    assert!(cpu.monitor.log.borrow().is_empty());
+}
