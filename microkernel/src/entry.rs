@@ -1,7 +1,9 @@
 //! What each way into the kernel means: the event, as the kernel's decisions know it.
 
+use crate::arch;
 use crate::arch::machine::{Machine, machine};
 use crate::arch::percpu::PerCpu;
+use crate::boot::proof;
 use core::sync::atomic::Ordering::Relaxed;
 use ipc::abi::exit::{FAULT_FETCH, FAULT_USER};
 use ipc::abi::trace::InterruptKind;
@@ -76,7 +78,10 @@ pub fn nmi(cpu: &PerCpu, at: impl Context) -> bool {
 }
 
 /// An interrupt, in user mode or while idle.
-pub fn interrupt(cpu: &PerCpu, which: u8, interrupted: &Interrupted) {
+pub fn interrupt(cpu: &'static PerCpu, which: u8, interrupted: &Interrupted) {
+    if which == vector::KICK && proof::is_on() {
+        prove(cpu);
+    }
     // Whatever it is about: it may be nothing.
     if let Some(kernel) = KERNEL.get() {
         let (kind, line) = kind_of(which);
@@ -124,6 +129,16 @@ pub fn interrupt(cpu: &PerCpu, which: u8, interrupted: &Interrupted) {
             machine.local.end_of_interrupt();
         }
     }
+}
+
+/// This CPU, which takes no part in the kernel yet, is asked to prove its counter; it then waits to be asked to join.
+fn prove(cpu: &'static PerCpu) -> ! {
+    let machine = machine();
+    machine.local.end_of_interrupt();
+    if let Some(kernel) = KERNEL.get() {
+        proof::counter(kernel, machine, cpu.id);
+    }
+    arch::entry::wait(cpu)
 }
 
 /// What this CPU did, event by event; `None` if that is not traced.

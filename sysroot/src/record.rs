@@ -7,6 +7,7 @@ use ipc::abi::inspect::{
     mapping_index, page_index, stack_index,
 };
 use ipc::abi::layout::{LOG_PART_MAX, NAME_MAX};
+use ipc::abi::monitor::MonitorInfo;
 use ipc::abi::profile::{EventSpec, ProfilerStatus, SampleCounters, SourceRequest};
 use ipc::abi::trace::{TRACE_READ_MAX, TraceInfo, TraceRecord};
 use ipc::abi::{Error, Handle};
@@ -205,6 +206,15 @@ pub fn profiler_status(profiler: Handle) -> Result<ProfilerStatus, Error> {
 pub fn profiler_cpu(profiler: Handle, cpu: u64) -> Result<(u64, SampleCounters), Error> {
     let head = syscall::profiler_cpu(profiler, cpu)?;
     Ok((head, buffer::record()))
+}
+
+/// What one CPU's performance monitor claims, and what became of that.
+///
+/// # Errors
+/// See the call `profiler_monitor`.
+pub fn profiler_monitor(profiler: Handle, cpu: u64) -> Result<MonitorInfo, Error> {
+    syscall::profiler_monitor(profiler, cpu)?;
+    Ok(buffer::record())
 }
 
 /// Makes a process. Its name is cut at the longest there can be.

@@ -255,6 +255,9 @@ pub struct ProfilerStatus {
     pub frequency: u64,
     /// CPUs with a ring.
     pub cpus: u64,
+    /// Bit per CPU that is sampled by its own performance counter in that run; the others of such a run are sampled as with
+    /// [`Source::TimerNmi`].
+    pub counting: u64,
     /// Sums over all CPUs.
     pub counters: SampleCounters,
 }

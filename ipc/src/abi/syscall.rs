@@ -67,6 +67,7 @@ macro_rules! for_each_syscall {
             50 profiler_notify(profiler: Handle, notification: Handle, bits: u64) -> () "signals the bits from the tick when the phase changes or a ring fills";
             51 trace_control(system: Handle, on: u64) -> () "1: every CPU records its events; 0: none does";
             52 trace_read(system: Handle, cpu: u64, position: u64) -> (next: u64, len: u64, lost: u64) "copies a CPU's trace records behind a position to the buffer; positions count its records since boot, and one past the last, such as `TRACE_NEWEST`, means the last";
+            53 profiler_monitor(profiler: Handle, cpu: u64) -> () "writes one CPU's MonitorInfo to the buffer";
         }
     };
 }

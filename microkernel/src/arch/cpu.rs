@@ -5,6 +5,7 @@ use core::arch::asm;
 use core::arch::x86_64::{__cpuid_count, _mm_lfence, _rdtsc};
 use kcore::base::regs::{USER_CS, USER_SS};
 use kcore::boot::features::{self, Features, Missing};
+use kcore::pmu::Claims;
 use raw_cpuid::{CpuIdReader, CpuIdResult};
 use x86_64::VirtAddr;
 use x86_64::registers::control::{Cr0, Cr0Flags, Cr4, Cr4Flags};
@@ -39,6 +40,11 @@ impl CpuIdReader for Native {
 /// The first feature that the kernel cannot do without.
 pub fn features() -> Result<Features, Missing> {
     features::check(Native)
+}
+
+/// What this CPU claims of its performance monitor.
+pub fn monitor_claims() -> Claims {
+    Claims::read(Native)
 }
 
 /// Whether this processor would need page table isolation, which Sonde does not have.

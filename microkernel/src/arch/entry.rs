@@ -1,7 +1,7 @@
 //! Between the stubs and [`crate::entry`]: what the stubs call, and how the kernel is left.
 
 use super::percpu::{PerCpu, offset};
-use super::{cpu, image, machine};
+use super::{cpu, image, machine, probe};
 use crate::entry;
 use core::arch::global_asm;
 use core::sync::atomic::Ordering;
@@ -55,10 +55,12 @@ global_asm!(
 unsafe extern "C" {
     fn exit_to_user(regs: *const SavedRegs) -> !;
     fn enter_idle(stack_top: u64) -> !;
+    fn resume_kernel(regs: *const SavedRegs) -> !;
 }
 
 /// Vectors below this are the processor's exceptions.
 const EXCEPTIONS: u64 = 32;
+const GENERAL_PROTECTION: u64 = 13;
 
 /// The address of a page fault.
 #[must_use]
@@ -122,6 +124,14 @@ extern "C" fn interrupt_user(cpu: &'static PerCpu, regs: &'static SavedRegs) -> 
 
 extern "C" fn interrupt_kernel(frame: &SavedRegs) -> ! {
     let (vector, rip) = (frame.get(Reg::Vector), frame.get(Reg::Rip));
+    if vector == GENERAL_PROTECTION
+        && let Some(behind) = probe::behind(rip)
+    {
+        frame.set(Reg::Rip, behind);
+        // SAFETY: the registers of code that expects this fault at the instruction that faulted, and finds out behind it. This stack is not
+        // used again.
+        unsafe { resume_kernel(frame) }
+    }
     if vector < EXCEPTIONS || !image::is_idle(rip) {
         if (image::stubs().start..image::stubs().end).contains(&rip) {
             // GS may be the user's here. Nothing but the APIC tells which CPU this is.

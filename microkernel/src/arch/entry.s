@@ -255,3 +255,15 @@ idle:
     jmp 1b
 .size idle, . - idle
 idle_end:
+
+/* Back to the kernel's own code, with the registers at RDI that an exception in it has saved: after a fault that was expected. Not among
+   the stubs: it is used at boot, before any sample is taken. */
+.section .text.resume_kernel, "ax", @progbits
+.globl resume_kernel
+.type resume_kernel, @function
+resume_kernel:
+    movq %rdi, %rsp
+    restore
+    addq $16, %rsp
+    iretq
+.size resume_kernel, . - resume_kernel

@@ -129,6 +129,18 @@ impl Machine {
         }
     }
 
+    /// Waits until something is so, but no longer than these nanoseconds. Whether it is.
+    pub fn wait(&self, nanos: u64, is_so: impl Fn() -> bool) -> bool {
+        let end = Nanos(self.now().0 + nanos);
+        while !is_so() {
+            if self.now() > end {
+                return is_so();
+            }
+            core::hint::spin_loop();
+        }
+        true
+    }
+
     /// Whether an interrupt that came in on a line is to be delivered now.
     pub fn delivers(&self, line: u32) -> bool {
         !self.is_edge(line) || self.edges.came(line)
@@ -357,6 +369,7 @@ impl Hardware for Machine {
 
 impl SampledMachine for Machine {
     type KernelWords<'a> = OwnStack;
+    type Monitor = Self;
 
     fn tsc(&self) -> Tsc {
         Tsc(cpu::ticks())
@@ -371,5 +384,8 @@ impl SampledMachine for Machine {
     #[inline]
     fn next_sample(&self, _: CpuId) -> u64 {
         self.alone.as_ref().map_or(0, Alone::next)
+    }
+    fn monitor(&self) -> &Self {
+        self
     }
 }

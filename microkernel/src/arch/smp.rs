@@ -13,7 +13,6 @@ use ipc::abi::inspect::StackKind;
 use kcore::base::cpu::CpuId;
 use kcore::boot::memory::Range;
 use kcore::boot::tsc::{Exchange, Offset, offset as clock_offset};
-use kcore::hardware::Hardware;
 
 global_asm!(
     include_str!("trampoline.s"),
@@ -35,10 +34,10 @@ unsafe extern "C" {
     fn ap_entry();
 }
 
-/// Microseconds for a CPU to come up before it is asked a second time, and before it is given up. A virtual CPU may have
+/// Nanoseconds for a CPU to come up before it is asked a second time, and before it is given up. A virtual CPU may have
 /// to wait for a real one.
-const ASK_AGAIN: u64 = 10_000;
-const GIVE_UP: u64 = 2_000_000;
+const ASK_AGAIN: u64 = 10_000_000;
+const GIVE_UP: u64 = 2_000_000_000;
 /// Exchanges of which the quickest tells the offset of a CPU's counter.
 const EXCHANGES: u32 = 8;
 
@@ -136,10 +135,10 @@ pub fn start(
     machine.local.init(apic_id);
     machine.local.start(apic_id, page);
     let up = || block.online.load(Ordering::Acquire);
-    if !wait(machine, ASK_AGAIN, up) {
+    if !machine.wait(ASK_AGAIN, up) {
         machine.local.start(apic_id, page);
     }
-    let offset = if wait(machine, GIVE_UP, up) {
+    let offset = if machine.wait(GIVE_UP, up) {
         compare(machine)
     } else {
         None
@@ -155,26 +154,13 @@ pub fn start(
     Ok(offset)
 }
 
-fn wait(machine: &Machine, micros: u64, done: impl Fn() -> bool) -> bool {
-    let end = machine.now().0 + micros * 1000;
-    while !done() {
-        if machine.now().0 > end {
-            return done();
-        }
-        core::hint::spin_loop();
-    }
-    true
-}
-
 /// Asks the CPU that has come up for its time, some times over. `None` if it leaves one of them unanswered.
 fn compare(machine: &Machine) -> Option<Offset> {
     let mut exchanges = heapless::Vec::<Exchange, { EXCHANGES as usize }>::new();
     for round in 1..=EXCHANGES {
         let asked = cpu::tsc();
         ASKED.store(round, Ordering::Release);
-        if !wait(machine, GIVE_UP, || {
-            ANSWERED.load(Ordering::Acquire) == round
-        }) {
+        if !machine.wait(GIVE_UP, || ANSWERED.load(Ordering::Acquire) == round) {
             return None;
         }
         let there = THERE.load(Ordering::Relaxed);

@@ -6,7 +6,7 @@ mod clock;
 mod cpus;
 mod find;
 mod plan;
-mod proof;
+pub mod proof;
 mod trouble;
 
 use self::archive::Module;
@@ -55,6 +55,7 @@ fn run(boot: &'static mut Boot) -> Result<&'static PerCpu, OutOfMemory> {
     let kernel = make_kernel(plan::parts(boot, machine, messages, pools, cpus, &module)?);
     kernel.tracing.store(trace, Relaxed);
     proof::nmis(kernel, machine);
+    proof::counters(kernel, machine);
     let cpu = PerCpu::current();
     if let Some(trouble) = trouble {
         trouble::make(trouble);

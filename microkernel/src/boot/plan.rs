@@ -15,6 +15,7 @@ use core::sync::atomic::AtomicU64;
 use ipc::abi::ABI_VERSION;
 use ipc::abi::info::InfoPage;
 use ipc::abi::layout::{INTERRUPTS, PAGE_SIZE};
+use ipc::abi::profile::Source;
 use ipc::abi::trace::TRACE_RECORDS;
 use kcore::apic::timer::TICK;
 use kcore::base::addr::{Frame, PhysAddr};
@@ -30,7 +31,7 @@ use kcore::log::Log;
 use kcore::mem::frame_set::FrameSet;
 use kcore::mem::frames::Frames;
 use kcore::object::{Badge, Endpoint, Memory, Notification, Pools, Process, Thread};
-use kcore::profile::{self, Driver, SampleSource, Span, Tick};
+use kcore::profile::{self, Counters, Driver, SampleSource, Span, Tick};
 use kcore::timers::{TimerQueue, TimerSlot};
 use kcore::trace;
 use kcore::work::{Item, WorkQueue};
@@ -117,6 +118,16 @@ static TICKS: Tick = Tick {
     frequency: 1_000_000_000 / TICK,
 };
 
+static COUNTERS: [Counters; 3] = [
+    Counters {
+        id: Source::PmuIntel,
+    },
+    Counters {
+        id: Source::PmuAmdV2,
+    },
+    Counters { id: Source::PmuAmd },
+];
+
 /// The samples' sources, best first.
 fn sources(
     memory: &mut BootMemory,
@@ -128,8 +139,9 @@ fn sources(
         Some(alone) => Some(alone),
         None => None,
     };
-    let mut sources = nmi.into_iter().chain([&TICKS as &dyn SampleSource]);
-    let count = 1 + usize::from(nmi.is_some());
+    let counters = COUNTERS.iter().map(|source| source as &dyn SampleSource);
+    let mut sources = counters.chain(nmi).chain([&TICKS as &dyn SampleSource]);
+    let count = COUNTERS.len() + usize::from(nmi.is_some()) + 1;
     Ok(memory.slice(count, |_| sources.next().expect("there are so many"))?)
 }
 

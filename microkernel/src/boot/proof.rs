@@ -1,19 +1,63 @@
-//! The proof that NMIs arrive: every CPU gets one before any sample depends on it.
+//! The proofs that sampling depends on: every CPU gets an NMI, and finds out whether its performance counter works.
 
+use crate::arch::cpu;
 use crate::arch::machine::Machine;
+use crate::arch::monitor::Probe;
 use crate::arch::sampling::Alone;
-use crate::log::notice;
+use crate::log::{detail, notice};
+use core::sync::atomic::{AtomicBool, Ordering};
 use ipc::abi::profile::Source;
-use kcore::base::addr::Nanos;
 use kcore::base::cpu::CpuId;
 use kcore::hardware::Hardware;
 use kcore::kernel::Kernel;
+use kcore::pmu::prove;
 use kcore::profile::{Purpose, Trigger};
 
 /// Nanoseconds that an NMI may take. On an emulator, the other CPU has to get to run.
 const PATIENCE: u64 = 500_000_000;
 /// Nanoseconds until the timer of a lone CPU sends its NMI.
 const SOON: u64 = 20_000;
+
+/// Set while the CPUs prove their counters; none of them takes part in the kernel yet.
+static PROVING: AtomicBool = AtomicBool::new(false);
+
+/// Whether a kick asks a CPU for its proof.
+pub fn is_on() -> bool {
+    PROVING.load(Ordering::Acquire)
+}
+
+/// Has each CPU prove its own counter, one after the other, and offers them if they work.
+pub fn counters(kernel: &Kernel<Machine>, machine: &Machine) {
+    PROVING.store(true, Ordering::Release);
+    for (index, cpu) in kernel.cpus.iter().enumerate() {
+        let id = cpu.token.id();
+        if index == 0 {
+            counter(kernel, machine, id);
+        } else {
+            machine.kick(id);
+        }
+        let is_proved = || kernel.profiler.proved(index).is_some();
+        if !machine.wait(PATIENCE, is_proved) {
+            notice(format_args!("cpu {} does not prove its counter", id.0));
+        }
+        if let Some(found) = kernel.profiler.proved(index)
+            && (index == 0 || Some(found) != kernel.profiler.proved(0))
+        {
+            detail(format_args!("cpu {}: {found}", id.0));
+        }
+    }
+    PROVING.store(false, Ordering::Release);
+    kernel.profiler.offer_counters();
+}
+
+/// The proof of the CPU that runs this, with interrupts off.
+pub fn counter(kernel: &Kernel<Machine>, machine: &Machine, id: CpuId) {
+    if let Some(probe) = Probe::new(kernel, machine, id) {
+        let claims = cpu::monitor_claims();
+        let finding = prove(&claims, &probe, machine.scale.hz);
+        kernel.profiler.publish(id, finding);
+    }
+}
 
 /// Has each CPU sent an NMI, and offers the source that works so if all of them arrive.
 pub fn nmis(kernel: &Kernel<Machine>, machine: &Machine) {
@@ -50,13 +94,9 @@ fn arrives(kernel: &Kernel<Machine>, machine: &Machine, cpu: CpuId, send: impl F
         return false;
     }
     send();
-    let end = Nanos(machine.now().0 + PATIENCE);
-    while expected.is_pending() {
-        if machine.now() > end {
-            notice(format_args!("an NMI for cpu {} does not arrive", cpu.0));
-            return false;
-        }
-        core::hint::spin_loop();
+    let arrives = machine.wait(PATIENCE, || !expected.is_pending());
+    if !arrives {
+        notice(format_args!("an NMI for cpu {} does not arrive", cpu.0));
     }
-    true
+    arrives
 }

@@ -72,6 +72,8 @@ const DELIVER_STARTUP: u32 = 0b110 << 8;
 const LEVEL_ASSERT: u32 = 1 << 14;
 const DELIVERY_PENDING: u32 = 1 << 12;
 const SOFTWARE_ENABLE: u32 = 1 << 8;
+/// Number of the entry of the performance counters, from 0.
+const COUNTERS_ENTRY: u32 = 4;
 const TIMER_TSC_DEADLINE: u32 = 0b10 << 17;
 const DIVIDE_BY_1: u32 = 0b1011;
 /// Looks at the delivery status before a command is sent regardless; an idle bus delivers within a few.
@@ -106,6 +108,19 @@ impl<B: LocalBus> LocalApic<B> {
         );
         bus.write(Register::LvtError, vector::ERROR.into());
         bus.write(Register::ErrorStatus, 0);
+    }
+
+    /// Whether there is an entry for the interrupt of performance counters.
+    pub fn has_counters(&self) -> bool {
+        (self.0.read(Register::Version) >> 16 & 0xff) >= COUNTERS_ENTRY
+    }
+
+    /// Makes the interrupt of performance counters an NMI, or masks it. It has masked itself when it was delivered (table 11-1, "Local Vector
+    /// Table"). Only if there is such an entry.
+    #[inline]
+    pub fn counters(&self, unmasked: bool) {
+        let entry = if unmasked { DELIVER_NMI } else { MASKED };
+        self.0.write(Register::LvtCounters, entry);
     }
 
     /// This CPU's id.
@@ -377,6 +392,24 @@ mod tests {
             assert_eq!(register(Register::LvtInput0), MASKED);
             assert_eq!(register(Register::LvtError), vector::ERROR.into());
             assert_ne!(register(Register::LvtTimer) & MASKED, 0);
+        }
+    }
+
+    #[test]
+    fn the_counters_interrupt_by_nmi_where_there_is_an_entry() {
+        for vectors in 4..=6 {
+            let apic = LocalApic(Fake {
+                vectors,
+                ..Fake::default()
+            });
+            assert_eq!(apic.has_counters(), vectors > 4);
+            if apic.has_counters() {
+                let entry = || apic.0.registers.borrow()[&Register::LvtCounters];
+                apic.counters(true);
+                assert_eq!(entry(), 0x400);
+                apic.counters(false);
+                assert_eq!(entry(), 0x1_0000);
+            }
         }
     }
 

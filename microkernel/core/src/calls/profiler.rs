@@ -77,6 +77,19 @@ impl<H: Hardware> Kernel<H> {
         Ok((head,))
     }
 
+    pub(super) fn profiler_monitor(
+        &self,
+        caller: &Caller<'_>,
+        profiler: Handle,
+        cpu: u64,
+    ) -> Result<(), Stop> {
+        self.profiler_handle(caller, profiler)?;
+        let index = usize::try_from(cpu).map_err(|_| Error::NotFound)?;
+        let info = self.profiler.monitor(index).ok_or(Error::NotFound)?;
+        self.put(caller, info.as_bytes());
+        Ok(())
+    }
+
     pub(super) fn profiler_rings(
         &self,
         caller: &Caller<'_>,

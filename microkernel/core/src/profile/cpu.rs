@@ -2,13 +2,17 @@
 
 use super::counters::Counters;
 use super::expected::Expected;
+use super::late::Late;
 use super::machine::Machine;
+use super::own::OwnCounter;
 use super::record::usual_header;
 use super::source::Trigger;
 use crate::base::addr::Tsc;
 use crate::base::cpu::CpuId;
 use core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use ipc::abi::monitor::MonitorInfo;
 use sample_ring::Writer;
+use spin::Once;
 
 /// What the driver keeps for a CPU, made at boot and kept for the life of the system.
 #[derive(Debug)]
@@ -21,6 +25,11 @@ pub struct CpuState {
     /// CPU. So only one of its tick and its NMI writes to the ring, whatever is still on its way from the run before.
     pub(super) armed: AtomicU8,
     pub(super) expected: Expected,
+    /// What the proof found out about its performance monitor.
+    pub(super) monitor: Once<MonitorInfo>,
+    /// Its counter, if that works.
+    pub(super) own: Once<OwnCounter>,
+    pub(super) late: Late,
     pub(super) counters: Counters,
     /// TSC until which this CPU has itself again, after a sample.
     pub(super) rests_until: AtomicU64,
@@ -44,6 +53,9 @@ impl CpuState {
             ring,
             armed: AtomicU8::new(DISARMED),
             expected: Expected::default(),
+            monitor: Once::new(),
+            own: Once::new(),
+            late: Late::default(),
             counters: Counters::default(),
             rests_until: AtomicU64::new(0),
             announced: AtomicU64::new(0),
@@ -59,6 +71,27 @@ impl CpuState {
     pub(super) fn rests(&self, now: Tsc) -> bool {
         let rest = self.rests_until.load(Ordering::Relaxed);
         (1..REST_MAX).contains(&rest.wrapping_sub(now.0))
+    }
+
+    /// The tick's look at its counter, if that takes its samples.
+    pub(super) fn look<M: Machine>(&self, machine: &M) {
+        if self.is_armed(Trigger::Counter)
+            && let Some(own) = self.own.get()
+        {
+            let missed = own.look(machine.monitor(), &self.late);
+            self.late.tick();
+            self.counters.missed(missed);
+        }
+    }
+
+    /// Whether an NMI without a cause is a late one of its counter.
+    #[cold]
+    pub(super) fn is_late(&self) -> bool {
+        let is_late = self.late.claim();
+        if is_late {
+            self.counters.late();
+        }
+        is_late
     }
 
     /// Has this CPU's own source cause an NMI. If one is announced already, by a run that ended before it came, that is this one.

@@ -4,7 +4,7 @@
 //! control lock, which no tick and no NMI does.
 
 use super::arming::{Arming, Duty};
-use super::cpu::{CpuState, DISARMED};
+use super::cpu::CpuState;
 use super::expected::Expected;
 use super::interrupted::Interrupted;
 use super::layout::KernelMap;
@@ -14,7 +14,7 @@ use super::threads::Threads;
 use crate::base::addr::Tsc;
 use crate::base::cpu::{CPUS_MAX, Cpu, CpuId};
 use crate::base::lock::{Lock, rank};
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering, compiler_fence};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use ipc::abi::Error;
 use ipc::abi::profile::{EventSpec, ProfilerStatus, SampleCounters, Source, SourceRequest};
 
@@ -33,15 +33,17 @@ pub enum Wake {
 /// The profiling driver.
 pub struct Driver {
     pub(super) cpus: &'static [CpuState],
-    sources: &'static [&'static dyn SampleSource],
+    pub(super) sources: &'static [&'static dyn SampleSource],
     /// Bit per source that works.
-    offered: AtomicU64,
+    pub(super) offered: AtomicU64,
+    /// Bit per CPU that a source of counters samples by its own. Written before that is offered.
+    pub(super) counting: AtomicU64,
     pub(super) map: KernelMap,
     arming: Arming,
     /// Index of the source of the run, or the last one; beyond the sources before the first. Written before a run begins.
     source: AtomicUsize,
     /// Nominal samples per second of that run; likewise.
-    frequency: AtomicU64,
+    pub(super) frequency: AtomicU64,
     /// Start, stop and status, one at a time; and the process that began the run that is on or was last, by its id.
     control: Lock<u32, { rank::PROFILER }>,
 }
@@ -66,6 +68,7 @@ impl Driver {
             cpus,
             sources,
             offered: AtomicU64::new(ticks.map(|(index, _)| 1 << index).sum()),
+            counting: AtomicU64::new(0),
             map,
             arming: Arming::new(),
             source: AtomicUsize::new(usize::MAX),
@@ -161,6 +164,10 @@ impl Driver {
             closed: standing.closed,
             frequency: self.frequency.load(Ordering::Relaxed),
             cpus: self.cpus.len() as u64,
+            counting: match source.map(|source| source.trigger()) {
+                Some(Trigger::Counter) => self.counting.load(Ordering::Relaxed),
+                _ => 0,
+            },
             counters,
         }
     }
@@ -194,13 +201,7 @@ impl Driver {
             Duty::Arm => {
                 state.announced.store(state.ring.head(), Ordering::Relaxed);
                 state.counters.run_begins();
-                state.armed.store(source.trigger() as u8, Ordering::Relaxed);
-                // An interrupt of the source on this CPU finds `armed` set.
-                compiler_fence(Ordering::SeqCst);
-                if source.trigger() == Trigger::Own {
-                    state.expected.announce_own();
-                }
-                source.arm(cpu, self.frequency.load(Ordering::Relaxed));
+                self.arm(state, source, machine);
                 phase_changed(self.arming.armed(cpu, machine.tsc()))
             }
             Duty::Sample => {
@@ -210,16 +211,16 @@ impl Driver {
                         self.sample_in_tick(state, at, machine, threads);
                     }
                     Trigger::Own if source.is_lost(cpu) => state.ask_own(machine),
+                    Trigger::Counter => state.look(machine),
                     Trigger::Own | Trigger::Neighbour => {}
                 }
                 ring_filled(state)
             }
             Duty::Disarm => {
-                if state.armed.load(Ordering::Relaxed) != DISARMED {
-                    source.disarm(cpu);
-                    // An interrupt of the source that was on its way finds `armed` still set.
-                    compiler_fence(Ordering::SeqCst);
-                    state.armed.store(DISARMED, Ordering::Relaxed);
+                self.disarm(state, source, machine);
+                // While an NMI of the counter can still come, this CPU has not disarmed.
+                if state.late.tick() {
+                    return Wake::No;
                 }
                 phase_changed(self.arming.disarmed(cpu))
             }
@@ -236,7 +237,7 @@ impl Driver {
 }
 
 /// A bit for each of the first CPUs.
-const fn mask(cpus: usize) -> u64 {
+pub(super) const fn mask(cpus: usize) -> u64 {
     match cpus {
         0 => 0,
         cpus => u64::MAX >> (CPUS_MAX - cpus),

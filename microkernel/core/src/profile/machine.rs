@@ -1,9 +1,11 @@
-//! What taking a sample asks of the machine: physical memory, this CPU's kernel stacks, and the time.
+//! What taking a sample asks of the machine: physical memory, this CPU's kernel stacks, its performance counter, and the time.
 
 use super::layout::Span;
 use crate::base::addr::{Frame, Tsc};
 use crate::base::cpu::CpuId;
 use crate::hardware::PhysMemory;
+use crate::pmu::MonitorBus;
+use core::convert::Infallible;
 
 /// A stack that a CPU has in the kernel, for reading.
 pub trait KernelWords: Copy {
@@ -19,6 +21,8 @@ pub trait Machine: PhysMemory {
     type KernelWords<'a>: KernelWords
     where
         Self: 'a;
+    /// The performance monitor of the CPU that runs this. Only registers that the proof has accessed are.
+    type Monitor: MonitorBus<Fault = Infallible>;
 
     /// The time-stamp counter.
     fn tsc(&self) -> Tsc;
@@ -31,4 +35,6 @@ pub trait Machine: PhysMemory {
     fn next_sample(&self, _: CpuId) -> u64 {
         0
     }
+    /// See [`Machine::Monitor`].
+    fn monitor(&self) -> &Self::Monitor;
 }

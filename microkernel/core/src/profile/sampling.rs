@@ -19,12 +19,11 @@ impl Driver {
     #[must_use]
     pub fn on_due(&self, cpu: CpuId, due: DueSample, now: Tsc) -> Option<CpuId> {
         let state = self.cpus.get(cpu.index())?;
-        if !state.is_armed(Trigger::Neighbour) {
+        let next = self.next(cpu);
+        if !self.cpus[next].is_armed(Trigger::Neighbour) {
             return None;
         }
         state.counters.asked(due);
-        let next = cpu.index() + 1;
-        let next = if next == self.cpus.len() { 0 } else { next };
         if self.cpus[next].rests(now) {
             state.counters.throttled();
             None
@@ -52,9 +51,13 @@ impl Driver {
         machine: &M,
         threads: T,
     ) -> bool {
+        if cpu.is_armed(Trigger::Counter) {
+            return self.on_counted(cpu, at, machine, threads);
+        }
         match cpu.expected.claim() {
             Some(Purpose::Sample) => {}
-            other => return other.is_some(),
+            Some(Purpose::Proof) => return true,
+            None => return cpu.is_late(),
         }
         let own = cpu.is_armed(Trigger::Own);
         if !own && !cpu.is_armed(Trigger::Neighbour) {
@@ -65,6 +68,34 @@ impl Driver {
         if own {
             cpu.ask_own(machine);
         }
+        true
+    }
+
+    /// The same on a CPU that its own counter samples: two causes may be one NMI, so each is looked for, and none keeps the other waiting.
+    #[inline(never)]
+    fn on_counted<M: Machine, T: Threads>(
+        &self,
+        cpu: &CpuState,
+        at: impl Context,
+        machine: &M,
+        threads: T,
+    ) -> bool {
+        let Some(own) = cpu.own.get() else {
+            return false;
+        };
+        let overflowed = own.enter(machine.monitor());
+        let announced = cpu.expected.claim();
+        if overflowed {
+            self.sample(cpu, at, machine, threads);
+            cpu.late.taken(announced.is_some());
+        } else if announced.is_none() && !cpu.is_late() {
+            return false;
+        }
+        // Of a run that has ended.
+        if announced == Some(Purpose::Sample) {
+            cpu.counters.late();
+        }
+        own.leave(machine.monitor(), overflowed);
         true
     }
 

@@ -2,10 +2,14 @@
 //!
 //! The kernel gives the driver its sources, best first, and offers those that have shown that they work on every CPU.
 
+use crate::apic::pace::PERIOD;
 use crate::base::cpu::CpuId;
 use core::ops::RangeInclusive;
 use ipc::abi::Error;
 use ipc::abi::profile::{DOMAINS_ALL, EVENT_CYCLES, EventSpec, Source, SourceRequest};
+
+/// Nanoseconds in a second.
+const SECOND: u64 = 1_000_000_000;
 
 /// What takes the samples of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +21,9 @@ pub enum Trigger {
     Neighbour = 2,
     /// An NMI that the source itself causes on its CPU, after [`SampleSource::arm`] and each `Machine::next_sample`.
     Own = 3,
+    /// An overflow of the CPU's own performance counter, which the driver has. A CPU whose counter does not work is sampled by
+    /// [`Trigger::Neighbour`].
+    Counter = 4,
 }
 
 /// A source of samples. Each CPU arms and disarms its own, in its tick, with interrupts off.
@@ -57,6 +64,31 @@ impl SampleSource for Tick {
     }
     fn trigger(&self) -> Trigger {
         Trigger::Tick
+    }
+    fn arm(&self, _: CpuId, _: u64) {}
+    fn disarm(&self, _: CpuId) {}
+}
+
+/// The performance counters of one interface.
+#[derive(Debug)]
+pub struct Counters {
+    /// The interface, as a source.
+    pub id: Source,
+}
+
+impl SampleSource for Counters {
+    fn id(&self) -> Source {
+        self.id
+    }
+    fn frequency(&self) -> u64 {
+        SECOND / PERIOD
+    }
+    // A period begins at the end of a sample, so even the shortest leaves the CPU time; this is where most of it is left.
+    fn frequencies(&self) -> RangeInclusive<u64> {
+        10..=10_000
+    }
+    fn trigger(&self) -> Trigger {
+        Trigger::Counter
     }
     fn arm(&self, _: CpuId, _: u64) {}
     fn disarm(&self, _: CpuId) {}

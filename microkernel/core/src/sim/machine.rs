@@ -8,6 +8,7 @@ use crate::boot::memory::Range;
 use crate::hardware::{Hardware, PhysMemory};
 use crate::mem::fake::FakeMemory;
 use crate::mem::paging::Tables;
+use crate::pmu::NoMonitor;
 use crate::profile::{self, Span};
 use ipc::abi::PowerAction;
 use ipc::abi::exit::{CrashReport, ExitReason};
@@ -402,6 +403,7 @@ impl profile::KernelWords for NoStack {
 
 impl profile::Machine for Machine {
     type KernelWords<'a> = NoStack;
+    type Monitor = NoMonitor;
 
     fn tsc(&self) -> Tsc {
         Hardware::tsc(self)
@@ -411,5 +413,8 @@ impl profile::Machine for Machine {
     }
     fn space(&self) -> Frame {
         Frame(self.core().root.load(SeqCst))
+    }
+    fn monitor(&self) -> &NoMonitor {
+        &NoMonitor
     }
 }

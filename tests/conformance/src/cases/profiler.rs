@@ -1,5 +1,6 @@
 //! A profile from start to end.
 
+use ipc::abi::monitor::{Interface, MonitorInfo, Verdict};
 use ipc::abi::profile::{DOMAINS_ALL, EVENT_CYCLES, EventSpec, Phase, Source, SourceRequest};
 use ipc::abi::{Error, Rights, Syscall};
 use sysroot::{Mapping, OwnedHandle, record, startup, syscall};
@@ -163,6 +164,14 @@ pub fn run(suite: &mut Suite) {
     rings(suite, &world);
 }
 
+/// Whether all of it goes together: a CPU tries what it claims, and measures the rate of what counts.
+fn is_whole(info: MonitorInfo) -> bool {
+    let claims = info.interface != Interface::None as u64;
+    let counts = [Verdict::Works, Verdict::Silent].map(|verdict| verdict as u64);
+    claims == (info.verdict != Verdict::Untried as u64)
+        && counts.contains(&info.verdict) == (info.hz > 0)
+}
+
 /// The rings are there to be read, and for nothing else.
 fn rings(suite: &mut Suite, world: &World) {
     let what = Syscall::profiler_rings;
@@ -190,10 +199,19 @@ fn rings(suite: &mut Suite, world: &World) {
         writing,
         &[Err(Error::MissingRight)],
     );
-    suite.check(
-        Syscall::profiler_cpu,
-        "one CPU more than run",
-        &[raw(world.profiler), cpus, 0, 0, 0, 0],
-        Err(Error::NotFound),
+    for what in [Syscall::profiler_cpu, Syscall::profiler_monitor] {
+        suite.check(
+            what,
+            "one CPU more than run",
+            &[raw(world.profiler), cpus, 0, 0, 0, 0],
+            Err(Error::NotFound),
+        );
+    }
+    let what = Syscall::profiler_monitor;
+    let info = record::profiler_monitor(world.profiler, cpus - 1);
+    suite.holds(
+        what,
+        "every CPU has tried what it claims",
+        info.is_ok_and(is_whole),
     );
 }

@@ -31,7 +31,7 @@ const CPU: Arg = Arg::Number(&[
 /// An action of `system_power` that is none.
 const NO_ACTION: u64 = 2;
 
-pub const SPECS: [Spec; 12] = [
+pub const SPECS: [Spec; 13] = [
     Spec::new(
         Syscall::log_write,
         |world| [raw(world.log), 0, 0, 0, 0, 0],
@@ -121,6 +121,11 @@ pub const SPECS: [Spec; 12] = [
     ),
     Spec::new(
         Syscall::profiler_cpu,
+        |world| [raw(world.profiler), 0, 0, 0, 0, 0],
+        &[PROFILER, CPU],
+    ),
+    Spec::new(
+        Syscall::profiler_monitor,
         |world| [raw(world.profiler), 0, 0, 0, 0, 0],
         &[PROFILER, CPU],
     ),

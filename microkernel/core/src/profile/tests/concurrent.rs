@@ -6,6 +6,7 @@ use crate::base::cpu::CpuId;
 use crate::base::regs::{Reg, SavedRegs};
 use crate::hardware::PhysMemory;
 use crate::mem::fake::{FIRST, FakeMemory};
+use crate::pmu::NoMonitor;
 use crate::profile::clients::{client_parts, usual_parts};
 use crate::profile::findings::Findings;
 use crate::profile::layout::Span;
@@ -71,6 +72,7 @@ impl PhysMemory for Memory {
 
 impl Machine for Memory {
     type KernelWords<'a> = NoStack;
+    type Monitor = NoMonitor;
 
     fn tsc(&self) -> Tsc {
         Tsc(0)
@@ -80,6 +82,9 @@ impl Machine for Memory {
     }
     fn space(&self) -> Frame {
         TABLES[0]
+    }
+    fn monitor(&self) -> &NoMonitor {
+        &NoMonitor
     }
 }
 

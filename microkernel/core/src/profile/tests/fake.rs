@@ -6,6 +6,7 @@ use crate::base::cpu::CpuId;
 use crate::base::regs::{Reg, SavedRegs};
 use crate::hardware::{PhysMemory, Words};
 use crate::mem::entry::Entry;
+use crate::pmu::fake::ThreadMonitor;
 use crate::profile::{KernelWords, Machine, Names, Span, ThreadView, Threads};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -188,6 +189,7 @@ impl KernelWords for FakeStack<'_> {
 
 impl Machine for Fake {
     type KernelWords<'f> = FakeStack<'f>;
+    type Monitor = ThreadMonitor;
 
     fn tsc(&self) -> Tsc {
         Tsc(self.tsc.fetch_add(1, Relaxed) + 1)
@@ -201,6 +203,9 @@ impl Machine for Fake {
     fn next_sample(&self, cpu: CpuId) -> u64 {
         self.asked.fetch_or(cpu.bit(), Relaxed);
         0
+    }
+    fn monitor(&self) -> &ThreadMonitor {
+        &ThreadMonitor
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod chains;
 mod concurrent;
+mod counters;
 mod fake;
 mod hostile;
 mod nmis;

@@ -10,6 +10,7 @@ use kcore::base::addr::{Frame, PhysAddr, Tsc};
 use kcore::base::cpu::{Cpu, CpuId};
 use kcore::base::regs::{Reg, SavedRegs};
 use kcore::hardware::{PhysMemory, Words};
+use kcore::pmu::NoMonitor;
 use kcore::profile::{
     CpuState, Driver, Interrupted, KernelMap, KernelWords, Machine, Names, SampleSource, Span,
     ThreadView, Threads, Tick,
@@ -204,6 +205,7 @@ impl Machine for Moment<'_> {
         = StackWords<'a>
     where
         Self: 'a;
+    type Monitor = NoMonitor;
 
     fn tsc(&self) -> Tsc {
         Tsc(1)
@@ -218,6 +220,9 @@ impl Machine for Moment<'_> {
             root: self.registers.cr3(),
             span: Span { start, end },
         })
+    }
+    fn monitor(&self) -> &NoMonitor {
+        &NoMonitor
     }
 }
 

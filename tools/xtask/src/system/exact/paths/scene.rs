@@ -8,6 +8,7 @@ use kcore::base::addr::{Frame, PhysAddr, Tsc};
 use kcore::base::cpu::CpuId;
 use kcore::base::regs::{Reg, SavedRegs};
 use kcore::hardware::{PhysMemory, Words};
+use kcore::pmu::NoMonitor;
 use kcore::profile::{Interrupted, KernelWords, Machine, Names, Span, ThreadView, Threads};
 
 use super::state::State;
@@ -226,6 +227,7 @@ impl<'s> Machine for Scene<'s> {
         = KernelStack<'a, 's>
     where
         Self: 'a;
+    type Monitor = NoMonitor;
 
     fn tsc(&self) -> Tsc {
         Tsc(1)
@@ -235,6 +237,9 @@ impl<'s> Machine for Scene<'s> {
     }
     fn space(&self) -> Frame {
         Frame(ROOT)
+    }
+    fn monitor(&self) -> &NoMonitor {
+        &NoMonitor
     }
 }
 
