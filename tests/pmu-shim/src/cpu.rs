@@ -3,8 +3,8 @@
 use crate::hpet::{Hpet, tsc};
 use crate::msr::permissions;
 use crate::report::{Mark, give_up, mark};
-use crate::start::{CPUS_MAX, Registers, run_guest};
-use crate::vmcb::{TRAP, Vmcb, event, intercept};
+use crate::start::{CPUS_MAX, Registers, run_guest, take_nmi};
+use crate::vmcb::{TRAP, Vmcb, code, event, intercept};
 use crate::{apic, exit};
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
@@ -88,6 +88,8 @@ pub struct Cpu {
     pub config: Config,
     pub pmu: Pmu,
     pub nmis: Nmis,
+    /// Up to when they have counted.
+    counted: u64,
     /// The guest executes HLT, or is about to.
     pub halt: Option<Halt>,
     /// What the guest has written to its APIC's base register.
@@ -129,7 +131,8 @@ impl Cpu {
             },
             id,
             config,
-            pmu: Pmu::new(config.setup),
+            pmu: Pmu::new(config.setup, id),
+            counted: tsc(),
             nmis: Nmis::default(),
             halt: None,
             apic_base: apic::base(),
@@ -143,13 +146,30 @@ impl Cpu {
     /// One turn of the guest, and what it asked for at its end.
     fn turn(&mut self) {
         self.enter();
-        let began = tsc();
         // SAFETY: the state is what a CPU can be in: made by `Vmcb`, and changed by the processor, and by an instruction's effects.
         // The guest is a kernel that uses the RAM that it is told of.
         unsafe { run_guest(&mut self.registers, &mut self.vmcb) };
-        let cycles = tsc() - began;
-        let happened = self.pmu.advance(cycles, self.halt.is_some());
         self.vmcb.event = 0;
+        self.count();
+        // In this order: an NMI that is sent after the mailbox was looked at ends the next turn.
+        if self.vmcb.exit_code == code::NMI {
+            take_nmi();
+        }
+        let mailbox = &MAILBOXES[usize::from(self.id)];
+        if mailbox.nmi.swap(false, Ordering::Acquire) {
+            mark(Mark::Sent, self.id);
+            self.nmis.raise();
+        }
+        exit::handle(self);
+    }
+
+    /// Lets the counters count what has passed since the last turn's end: what the shim does for an instruction is that instruction's
+    /// time.
+    fn count(&mut self) {
+        let now = tsc();
+        let cycles = now - self.counted;
+        let happened = self.pmu.advance(cycles, self.halt.is_some());
+        self.counted = now;
         match happened.overflow {
             Some(Delivery::Nmi) => mark(Mark::Counter, self.id),
             Some(Delivery::Dropped) => mark(Mark::Dropped, self.id),
@@ -159,14 +179,6 @@ impl Cpu {
             mark(Mark::Late, self.id);
         }
         if happened.nmi() {
-            self.nmis.raise();
-        }
-        exit::handle(self);
-        if MAILBOXES[usize::from(self.id)]
-            .nmi
-            .swap(false, Ordering::Acquire)
-        {
-            mark(Mark::Sent, self.id);
             self.nmis.raise();
         }
     }
@@ -199,7 +211,8 @@ impl Cpu {
             self.vmcb.rflags |= TRAP;
         }
         if let Some(cycles) = self.pmu.until_interrupt(self.halt.is_some()) {
-            self.config.hpet.set(self.id, cycles);
+            let passed = tsc() - self.counted;
+            self.config.hpet.set(self.id, cycles.saturating_sub(passed));
         }
     }
 }

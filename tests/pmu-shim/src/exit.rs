@@ -3,7 +3,6 @@
 use crate::cpu::{Cpu, Halt};
 use crate::msr;
 use crate::report::give_up;
-use crate::start::take_nmi;
 use crate::vmcb::{DR6_STEP, code, event};
 use core::arch::asm;
 use core::arch::x86_64::__cpuid_count;
@@ -16,9 +15,8 @@ const INSTRUCTION: u64 = 2;
 /// Does what this turn's end asks for.
 pub fn handle(cpu: &mut Cpu) {
     match cpu.vmcb.exit_code {
+        // The guest goes on halting, unless it gets one of its own.
         code::NMI => {
-            take_nmi();
-            // It was not the guest's, which goes on halting, unless it gets one.
             if let Some(Halt { rip }) = cpu.halt
                 && !cpu.nmis.is_due()
             {

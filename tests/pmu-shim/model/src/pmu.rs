@@ -65,9 +65,9 @@ pub struct Pmu {
 }
 
 impl Pmu {
-    /// As firmware may leave them.
+    /// Those of this CPU, as firmware may leave them.
     #[must_use]
-    pub const fn new(setup: Setup) -> Self {
+    pub const fn new(setup: Setup, cpu: u8) -> Self {
         let (counters, debug_control) = match setup.interface {
             Interface::Intel => (Counters::Intel(Intel::new()), FREEZE_ON_PMI),
             Interface::Amd => (Counters::Amd(Amd::new(false)), 0),
@@ -75,7 +75,7 @@ impl Pmu {
         };
         Self {
             counters,
-            mode: setup.mode,
+            mode: setup.mode_of(cpu),
             vector: MASKED,
             debug_control,
             interrupts: 0,

@@ -1,4 +1,5 @@
-//! Which counters a machine has, and whether they tell the truth: `INTERFACE` or `INTERFACE:MODE`.
+//! Which counters a machine has, and whether they tell the truth: `INTERFACE`, `INTERFACE:MODE`, or, where CPUs differ,
+//! `INTERFACE:MODE:N`: those of the first N CPUs are good.
 
 use core::fmt::{self, Display, Formatter};
 
@@ -67,23 +68,41 @@ pub struct Setup {
     pub interface: Interface,
     /// What is wrong with them.
     pub mode: Mode,
+    /// CPUs before the first with which anything is.
+    pub good: u8,
 }
 
 impl Setup {
-    /// Reads `INTERFACE` or `INTERFACE:MODE`.
+    /// Reads it.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        let (interface, mode) = text.split_once(':').unwrap_or((text, "good"));
+        let (interface, rest) = text.split_once(':').unwrap_or((text, "good"));
+        let (mode, good) = rest.split_once(':').unwrap_or((rest, "0"));
         Some(Self {
             interface: named(&INTERFACES, interface)?,
             mode: named(&MODES, mode)?,
+            good: good.parse().ok()?,
         })
     }
 
-    /// Every setup.
+    /// What is wrong with the counters of this CPU.
+    #[must_use]
+    pub const fn mode_of(self, cpu: u8) -> Mode {
+        if cpu < self.good {
+            Mode::Good
+        } else {
+            self.mode
+        }
+    }
+
+    /// Every setup in which CPUs do not differ.
     pub fn all() -> impl Iterator<Item = Self> {
         INTERFACES.into_iter().flat_map(|(_, interface)| {
-            let of = move |(_, mode)| Self { interface, mode };
+            let of = move |(_, mode)| Self {
+                interface,
+                mode,
+                good: 0,
+            };
             MODES.into_iter().map(of)
         })
     }
@@ -102,7 +121,11 @@ fn name<T: Copy + PartialEq>(names: &[(&'static str, T)], value: T) -> &'static 
 impl Display for Setup {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let interface = name(&INTERFACES, self.interface);
-        write!(f, "{interface}:{}", name(&MODES, self.mode))
+        write!(f, "{interface}:{}", name(&MODES, self.mode))?;
+        match self.good {
+            0 => Ok(()),
+            good => write!(f, ":{good}"),
+        }
     }
 }
 
@@ -123,10 +146,20 @@ mod tests {
         let good = Setup {
             interface: Interface::AmdV2,
             mode: Mode::Good,
+            good: 0,
         };
         assert_eq!(Setup::parse("amd2"), Some(good));
         for bad in ["", "arm", "amd2:", "amd2:bad", "amd2:late:late", ":late"] {
             assert_eq!(Setup::parse(bad), None, "{bad:?}");
         }
+    }
+
+    #[test]
+    fn the_first_cpus_may_be_good() {
+        let setup = Setup::parse("intel:latched:2").unwrap();
+        assert_eq!(setup.to_string(), "intel:latched:2");
+        let modes = [0, 1, 2, 255].map(|cpu| setup.mode_of(cpu));
+        assert_eq!(modes[..2], [Mode::Good; 2]);
+        assert_eq!(modes[2..], [Mode::Latched; 2]);
     }
 }

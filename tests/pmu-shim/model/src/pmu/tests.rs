@@ -7,7 +7,7 @@ const VECTOR: u32 = DELIVER_NMI;
 const END: u64 = 1 << 48;
 
 fn pmu(setup: &str) -> Pmu {
-    Pmu::new(Setup::parse(setup).unwrap())
+    Pmu::new(Setup::parse(setup).unwrap(), 0)
 }
 
 /// The registers of one counter for each interface: what starts it, its value, and its status with the bit.
@@ -204,7 +204,7 @@ fn reserved_bits_and_registers_of_others_fault() {
     assert_eq!(amd.write(0xc001_0200, 1 << 19), Err(Fault));
     assert_eq!(amd.write(0xc000_0300, 0), Err(Fault));
     for setup in Setup::all().filter(|setup| setup.mode == Mode::Good) {
-        let pmu = Pmu::new(setup);
+        let pmu = Pmu::new(setup, 0);
         let answered = |registers: core::ops::RangeInclusive<u32>| {
             registers
                 .filter(|&register| pmu.read(register).is_ok())

@@ -82,6 +82,17 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// What has been added since an earlier one.
+    #[must_use]
+    pub const fn since(self, before: Self) -> Self {
+        Self {
+            counter: self.counter - before.counter,
+            dropped: self.dropped - before.dropped,
+            late: self.late - before.late,
+            sent: self.sent - before.sent,
+        }
+    }
+
     /// Counts a record: a byte for each, whose upper half says what it was, and the lower on which CPU.
     fn of(record: &[u8]) -> Self {
         let mut tally = Self::default();

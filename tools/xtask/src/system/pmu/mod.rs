@@ -1,6 +1,7 @@
 //! Performance counters where the emulator has none: the shim (`tests/pmu-shim`) runs the shipped kernel as its guest.
 
 mod machine;
+mod matrix;
 
 use anyhow::ensure;
 
@@ -8,11 +9,27 @@ use crate::test::{Case, Context, Verdict};
 
 use machine::{Machine, Tally, Time};
 
+const INTEL: &str = "pmu/nmi intel fixed-ctr1";
+const AMD: &str = "pmu/nmi amd ctr0";
+const AMD_V2: &str = "pmu/nmi amd ctr0 v2";
+
 /// The tests.
 pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
     vec![
         Case::new("pmu_shim_boots_1_cpu", || boots(context, 1, "tick")),
         Case::new("pmu_shim_boots_4_cpus", || boots(context, 4, "timer/nmi")),
+        Case::new("pmu_intel", || matrix::modes(context, "intel", INTEL)),
+        Case::new("pmu_amd", || matrix::modes(context, "amd", AMD)),
+        Case::new("pmu_amd_v2", || matrix::modes(context, "amd2", AMD_V2)),
+        Case::new("pmu_intel_on_4_cpus", || {
+            matrix::all_cpus(context, "intel", INTEL)
+        }),
+        Case::new("pmu_amd_on_4_cpus", || {
+            matrix::all_cpus(context, "amd", AMD)
+        }),
+        Case::new("pmu_amd_v2_on_4_cpus", || {
+            matrix::all_cpus(context, "amd2", AMD_V2)
+        }),
     ]
 }
 
