@@ -40,10 +40,11 @@ pub fn counters(kernel: &Kernel<Machine>, machine: &Machine) {
         if !machine.wait(PATIENCE, is_proved) {
             notice(format_args!("cpu {} does not prove its counter", id.0));
         }
-        if let Some(found) = kernel.profiler.proved(index)
-            && (index == 0 || Some(found) != kernel.profiler.proved(0))
-        {
-            detail(format_args!("cpu {}: {found}", id.0));
+        // Most machines have CPUs of one kind.
+        let found = |index| kernel.profiler.monitor(index).unwrap_or_default();
+        let (this, first) = (found(index), found(0));
+        if index == 0 || (this.interface, this.verdict) != (first.interface, first.verdict) {
+            detail(format_args!("cpu {}: {this}", id.0));
         }
     }
     PROVING.store(false, Ordering::Release);
