@@ -68,11 +68,14 @@ impl Machine {
     }
 }
 
+/// Most CPUs that the record tells apart.
+const CPUS: usize = 16;
+
 /// How many of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// NMIs of a counter.
-    pub counter: u64,
+    /// NMIs of a counter, of each CPU.
+    pub counters: [u64; CPUS],
     /// NMIs of a counter that were dropped.
     pub dropped: u64,
     /// NMIs of a counter that came for the second time.
@@ -82,23 +85,12 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// What has been added since an earlier one.
-    #[must_use]
-    pub const fn since(self, before: Self) -> Self {
-        Self {
-            counter: self.counter - before.counter,
-            dropped: self.dropped - before.dropped,
-            late: self.late - before.late,
-            sent: self.sent - before.sent,
-        }
-    }
-
     /// Counts a record: a byte for each, whose upper half says what it was, and the lower on which CPU.
     fn of(record: &[u8]) -> Self {
         let mut tally = Self::default();
         for byte in record {
             match byte & 0xf0 {
-                b'@' => tally.counter += 1,
+                b'@' => tally.counters[usize::from(byte & 0xf)] += 1,
                 b'P' => tally.dropped += 1,
                 b'`' => tally.late += 1,
                 b'p' => tally.sent += 1,
@@ -106,5 +98,53 @@ impl Tally {
             }
         }
         tally
+    }
+
+    /// What has been added since an earlier one.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        let mut counters = self.counters;
+        for (now, then) in counters.iter_mut().zip(before.counters) {
+            *now -= then;
+        }
+        Self {
+            counters,
+            dropped: self.dropped - before.dropped,
+            late: self.late - before.late,
+            sent: self.sent - before.sent,
+        }
+    }
+
+    /// NMIs of the counters of all CPUs.
+    #[must_use]
+    pub fn counter(&self) -> u64 {
+        self.counters.iter().sum()
+    }
+
+    /// NMIs that the guest got.
+    #[must_use]
+    pub fn nmis(&self) -> u64 {
+        self.counter() + self.late + self.sent
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_counted_by_kind() {
+        let before = Tally::of(b"@A@");
+        let tally = Tally::of(b"@A@APp`C@s").since(before);
+        let mut counters = [0; CPUS];
+        (counters[0], counters[1], counters[3]) = (1, 1, 1);
+        let expected = Tally {
+            counters,
+            dropped: 1,
+            late: 1,
+            sent: 2,
+        };
+        assert_eq!(tally, expected);
+        assert_eq!((tally.counter(), tally.nmis()), (3, 6));
     }
 }

@@ -30,6 +30,14 @@ pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
         Case::new("pmu_amd_v2_on_4_cpus", || {
             matrix::all_cpus(context, "amd2", AMD_V2)
         }),
+        Case::new("pmu_that_lies_on_4_cpus", || {
+            matrix::neighbours(context, "intel:faulting")?;
+            matrix::neighbours(context, "amd:latched")?;
+            matrix::neighbours(context, "amd2:silent")
+        }),
+        Case::new("pmu_of_half_the_cpus", || {
+            matrix::half(context, "intel:latched:2", INTEL)
+        }),
     ]
 }
 
