@@ -10,11 +10,11 @@ numbered! {
         /// None of them.
         None = 0 => "no counters that the profiler can use",
         /// Architectural performance monitoring 2 or later, with fixed counter 1.
-        Intel = 1 => "Intel architectural counters",
+        Intel = 1 => "Intel fixed counters",
         /// Core counters of the AMD extension.
         AmdCore = 2 => "AMD core counters",
         /// The same with global control and status.
-        AmdCoreV2 = 3 => "AMD core counters, version 2",
+        AmdCoreV2 = 3 => "AMD core counters v2",
     }
 }
 
@@ -43,9 +43,9 @@ numbered! {
         /// The cycle counter stands still.
         StandsStill = 3 => "they do not count",
         /// It counts at a rate that no processor has.
-        Implausible = 4 => "they count at a rate that cannot be",
+        Implausible = 4 => "their rate is absurd",
         /// It counts, and its interrupt does not come.
-        Silent = 5 => "they count, but do not interrupt",
+        Silent = 5 => "they never interrupt",
     }
 }
 
@@ -83,12 +83,21 @@ pub struct MonitorInfo {
 /// What is claimed, and what became of that, in words.
 impl core::fmt::Display for MonitorInfo {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        let interface = Interface::from_raw(self.interface).unwrap_or(Interface::None);
-        write!(f, "claims {}", interface.name())?;
-        match (interface, Verdict::from_raw(self.verdict)) {
-            (Interface::None, _) | (_, None) => Ok(()),
-            (_, Some(verdict)) => write!(f, "; {}", verdict.text()),
-        }
+        words(f, self.interface, self.verdict)
+    }
+}
+
+/// The same of an [`Interface`] and a [`Verdict`] by their numbers.
+pub(crate) fn words(
+    f: &mut core::fmt::Formatter<'_>,
+    interface: u64,
+    verdict: u64,
+) -> core::fmt::Result {
+    let interface = Interface::from_raw(interface).unwrap_or(Interface::None);
+    write!(f, "claims {}", interface.name())?;
+    match (interface, Verdict::from_raw(verdict)) {
+        (Interface::None, _) | (_, None) => Ok(()),
+        (_, Some(verdict)) => write!(f, "; {}", verdict.text()),
     }
 }
 

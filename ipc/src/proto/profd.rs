@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Text;
 use super::init::Name;
+use crate::abi::monitor;
 use crate::abi::profile::SourceRequest;
 
 /// Longest window, in milliseconds. The driver has no such limit; it keeps a shell from being held for long.
@@ -196,6 +197,15 @@ pub enum Refusal {
     Stopped,
     /// No memory for the result.
     NoMemory,
+    /// No performance counter can be used.
+    NoCounter {
+        /// A CPU whose counter cannot.
+        cpu: u8,
+        /// Number of the [`Interface`](crate::abi::monitor::Interface) that it claims.
+        interface: u8,
+        /// Number of the [`Verdict`](crate::abi::monitor::Verdict) on that.
+        verdict: u8,
+    },
 }
 
 impl core::fmt::Display for Refusal {
@@ -234,6 +244,14 @@ impl core::fmt::Display for Refusal {
             },
             Self::Stopped => f.write_str("stopped before the window opened"),
             Self::NoMemory => f.write_str("no memory for the result"),
+            Self::NoCounter {
+                cpu,
+                interface,
+                verdict,
+            } => {
+                write!(f, "source pmu: cpu {cpu} ")?;
+                monitor::words(f, (*interface).into(), (*verdict).into())
+            }
         }
     }
 }
@@ -259,6 +277,12 @@ mod tests {
         let mut buffer = [0; 256];
         postcard::to_slice(value, &mut buffer).unwrap().to_vec()
     }
+
+    const LIAR: Refusal = Refusal::NoCounter {
+        cpu: 0,
+        interface: 2,
+        verdict: 3,
+    };
 
     #[test]
     fn wire_bytes_are_pinned() {
@@ -303,6 +327,7 @@ mod tests {
             [5, 6, 0xf4, 3]
         );
         assert_eq!(bytes(&Refusal::NoMemory), [8]);
+        assert_eq!(bytes(&LIAR), [9, 0, 2, 3]);
         let spot = Spot {
             pid: 12,
             address: 300,
@@ -343,6 +368,10 @@ mod tests {
         assert_eq!(
             refusal.to_string(),
             "source pmu: none that works here; tick always does"
+        );
+        assert_eq!(
+            LIAR.to_string(),
+            "source pmu: cpu 0 claims AMD core counters; they do not count"
         );
     }
 }

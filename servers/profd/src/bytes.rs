@@ -8,7 +8,7 @@ use core::fmt;
 /// First bytes of a profile.
 pub const MAGIC: [u8; 8] = *b"SondePrf";
 /// Version of the layout.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// Why bytes are not a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -30,6 +30,7 @@ pub fn decode(bytes: &[u8]) -> Result<Profile, DecodeError> {
     let depth = from.u8()?;
     let cpus = from.u32()?;
     let asked_cpus = from.u32()?;
+    let counting = from.u32()?;
     let frequency = from.u64()?;
     let unconfirmed = from.u64()?;
     let filter = if flag(&mut from)? {
@@ -71,6 +72,7 @@ pub fn decode(bytes: &[u8]) -> Result<Profile, DecodeError> {
         filter,
         cpus,
         asked_cpus,
+        counting,
         unconfirmed,
         counts,
         came,

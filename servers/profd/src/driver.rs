@@ -1,6 +1,7 @@
 //! What profd needs of the profiling driver, so that tests can put a hostile one in its place.
 
 use ipc::abi::Error;
+use ipc::abi::monitor::MonitorInfo;
 use ipc::abi::profile::{EventSpec, ProfilerStatus, Source, SourceRequest};
 use sample_ring::Sample;
 
@@ -23,6 +24,12 @@ pub trait Driver {
     /// # Errors
     /// The kernel's.
     fn status(&mut self) -> Result<ProfilerStatus, Error>;
+
+    /// What a CPU's performance monitor claims, and what became of that.
+    ///
+    /// # Errors
+    /// `NotFound`: there is no such CPU. Others are the kernel's.
+    fn monitor(&mut self, cpu: u64) -> Result<MonitorInfo, Error>;
 
     /// Passes over everything that is in the rings, and forgets the losses.
     fn skip(&mut self);

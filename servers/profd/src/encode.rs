@@ -33,6 +33,7 @@ pub fn encode(profile: &Profile) -> Vec<u8> {
     to.u8(profile.depth);
     to.u32(profile.cpus);
     to.u32(profile.asked_cpus);
+    to.u32(profile.counting);
     to.u64(profile.frequency);
     to.u64(profile.unconfirmed);
     filter(&mut to, profile.filter.as_ref());

@@ -3,6 +3,8 @@
 use alloc::format;
 use alloc::string::String;
 
+use ipc::abi::profile::Source;
+
 use crate::cpus;
 use crate::profile::{Counts, Profile};
 use crate::text::{COLUMNS, Lines};
@@ -11,7 +13,7 @@ const MS_NS: u128 = 1_000_000;
 const SECOND_NS: u128 = 1_000_000_000;
 
 /// Percent of a source's samples below which the rate is told.
-const FULL_RATE: u128 = 90;
+pub const FULL_RATE: u128 = 90;
 
 /// Writes it.
 pub fn write(profile: &Profile, verbose: bool, lines: &mut Lines) {
@@ -38,7 +40,7 @@ fn samples(profile: &Profile, lines: &mut Lines) {
         Some(_) => format!(" (of {} taken)", counts.taken),
         None => String::new(),
     };
-    let source = profile.source.name();
+    let source = source(profile);
     let (reported, dropped) = (counts.reported, counts.dropped());
     let line = format!("{reported} samples{of} on {cpus} cpus, {dropped} dropped, source {source}");
     if line.len() <= COLUMNS {
@@ -46,6 +48,17 @@ fn samples(profile: &Profile, lines: &mut Lines) {
     } else {
         lines.wrap(&line);
     }
+}
+
+/// The source, and of CPUs that have no counter that works, what samples those.
+fn source(profile: &Profile) -> String {
+    let name = profile.source.name();
+    let (counting, others) = (profile.counting, profile.without_counter());
+    if others == 0 {
+        return name.into();
+    }
+    let timer = Source::TimerNmi.name();
+    format!("{name} on {counting} cpus, {timer} on {others}")
 }
 
 /// The profiler's own time: what one sample took, and what all of the window took of its CPUs.
@@ -69,8 +82,7 @@ fn cost(profile: &Profile, lines: &mut Lines) {
 /// The rate at which samples came, where it is far from the source's own.
 fn rate(profile: &Profile, verbose: bool, lines: &mut Lines) {
     let samples = u128::from(profile.counts.in_window());
-    let expected = u128::from(profile.frequency).saturating_mul(time_ns(profile)) / SECOND_NS;
-    let Some(percent) = (samples * 100).checked_div(expected) else {
+    let Some(percent) = percent_of_nominal(profile) else {
         return;
     };
     // That there are none is said where the chains would be.
@@ -85,13 +97,24 @@ fn rate(profile: &Profile, verbose: bool, lines: &mut Lines) {
 
 /// Where samples are missing: CPUs of which fewer came than of others.
 fn cpus(profile: &Profile, verbose: bool, lines: &mut Lines) {
-    if let Some(uneven) = cpus::uneven(&profile.came) {
+    // A counter gives less of a CPU that has less to do.
+    if !profile.is_counted()
+        && let Some(uneven) = cpus::uneven(&profile.came)
+    {
         lines.wrap(&uneven);
     }
     if verbose {
         let due = u128::from(profile.frequency) * u128::from(profile.profiled_ms) / 1000;
         lines.wrap(&cpus::each(&profile.came, due));
     }
+}
+
+/// The rate at which samples came, in percent of the source's own.
+#[must_use]
+pub fn percent_of_nominal(profile: &Profile) -> Option<u128> {
+    let samples = u128::from(profile.counts.in_window());
+    let expected = u128::from(profile.frequency).saturating_mul(time_ns(profile)) / SECOND_NS;
+    (samples * 100).checked_div(expected)
 }
 
 /// By how much samples were asked for later than due. Below a tenth of the time between two samples it moves few of them into other

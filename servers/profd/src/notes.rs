@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use ipc::abi::profile::Source;
 
+use crate::header::{FULL_RATE, percent_of_nominal};
 use crate::process::Fate;
 use crate::profile::{Counts, Profile};
 use crate::report::Shown;
@@ -18,6 +19,8 @@ pub fn write(profile: &Profile, shown: Shown, verbose: bool, lines: &mut Lines) 
         lines.wrap(&why_empty(profile));
     } else if profile.source == Source::Tick {
         lines.wrap(TICK);
+    } else if profile.is_counted() && percent_of_nominal(profile).is_some_and(|rate| rate < FULL_RATE) {
+        lines.wrap(HALTED);
     }
     let chains = profile.chains.len() as u64 - shown.chains;
     if chains > 0 {
@@ -51,6 +54,9 @@ pub fn write(profile: &Profile, shown: Shown, verbose: bool, lines: &mut Lines) 
 
 /// What the tick cannot see: the kernel runs with interrupts off.
 const TICK: &str = "the tick cannot see inside the kernel: its time is at the return from the call";
+
+/// What a counter cannot see, where that shows.
+const HALTED: &str = "the counter stands still while a cpu is halted: idle time is not sampled";
 
 /// Why there are no samples.
 #[must_use]
@@ -86,14 +92,10 @@ pub fn why_empty(profile: &Profile) -> String {
             profile.profiled_ms, profile.frequency
         );
     }
-    match profile.source {
-        Source::PmuIntel | Source::PmuAmd | Source::PmuAmdV2 => {
-            "no samples: the counter stands still while a cpu is halted, so every cpu was idle"
-                .into()
-        }
-        Source::Tick | Source::TimerNmi => {
-            "no samples: the source did not deliver any, though it samples idle cpus too".into()
-        }
+    if profile.is_counted() {
+        "no samples: the counter stands still while a cpu is halted, so every cpu was idle".into()
+    } else {
+        "no samples: the source did not deliver any, though it samples idle cpus too".into()
     }
 }
 

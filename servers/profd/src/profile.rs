@@ -32,6 +32,8 @@ pub struct Profile {
     pub cpus: u32,
     /// CPUs that were asked for samples: all of the machine.
     pub asked_cpus: u32,
+    /// CPUs that are sampled by their own performance counter, where the source is one.
+    pub counting: u32,
     /// Bit per CPU that did not confirm its end in time.
     pub unconfirmed: u64,
     /// What became of every sample.
@@ -55,6 +57,25 @@ impl Profile {
     #[must_use]
     pub fn string(&self, index: u32) -> &str {
         self.strings.get(index as usize).map_or("", String::as_str)
+    }
+
+    /// Whether it is of performance counters.
+    #[must_use]
+    pub const fn is_counted(&self) -> bool {
+        matches!(
+            self.source,
+            Source::PmuIntel | Source::PmuAmd | Source::PmuAmdV2
+        )
+    }
+
+    /// CPUs that such a profile samples by other means.
+    #[must_use]
+    pub const fn without_counter(&self) -> u32 {
+        if self.is_counted() {
+            self.asked_cpus.saturating_sub(self.counting)
+        } else {
+            0
+        }
     }
 
     /// The chains of an account, or all where none are kept; the hottest first.

@@ -13,10 +13,11 @@
 use alloc::boxed::Box;
 
 use ipc::abi::Error;
+use ipc::abi::monitor::Verdict;
 use ipc::abi::profile::{
     DOMAINS_ALL, EVENT_CYCLES, EventSpec, Phase, ProfilerStatus, SampleCounters, Source,
 };
-use ipc::proto::profd::{Refusal, Request};
+use ipc::proto::profd::{Refusal, Request, Source as AskedSource};
 
 use crate::atlas::Atlas;
 use crate::clock::Clock;
@@ -37,6 +38,8 @@ pub const DISARMING: Refusal = driver_error(Error::Busy);
 /// Longest time between two drains, in milliseconds: a ring of the fastest source fills in about a second.
 pub const DRAIN_MS: u64 = 250;
 
+/// CPUs that are asked at most: a mask has no more.
+const CPUS_MAX: u64 = 64;
 const MS: u64 = 1_000_000;
 
 /// What a poll came to.
@@ -110,7 +113,8 @@ impl Session {
             }
         }
         atlas.prepare();
-        let before = driver.status().map_err(driver_error)?.counters;
+        let status = driver.status().map_err(driver_error)?;
+        let (before, cpus) = (status.counters, status.cpus);
         let collector = Collector::new(&request, driver);
         let cycles = EventSpec {
             event: EVENT_CYCLES,
@@ -121,9 +125,7 @@ impl Session {
         let source = driver
             .start(request.source.into(), cycles)
             .map_err(|error| match error {
-                Error::Unsupported => Refusal::NoSource {
-                    asked: request.source,
-                },
+                Error::Unsupported => no_source(driver, request.source, cpus),
                 error => driver_error(error),
             })?;
         Ok(Self {
@@ -283,6 +285,7 @@ impl Session {
             filter,
             cpus: self.collector.cpus(),
             asked_cpus: u32::try_from(status.cpus).unwrap_or(u32::MAX),
+            counting: status.counting.count_ones(),
             unconfirmed: if idle { 0 } else { status.stragglers },
             counts: self
                 .collector
@@ -294,6 +297,20 @@ impl Session {
             chains: resolved.chains,
             addresses: resolved.addresses,
         }
+    }
+}
+
+/// Why there is no such source: of the counters, what the first CPU says whose counter cannot be used.
+fn no_source(driver: &mut impl Driver, asked: AskedSource, cpus: u64) -> Refusal {
+    let mut monitors =
+        (0..cpus.min(CPUS_MAX)).filter_map(|cpu| Some((cpu, driver.monitor(cpu).ok()?)));
+    match monitors.find(|(_, monitor)| monitor.verdict != Verdict::Works as u64) {
+        Some((cpu, monitor)) if asked == AskedSource::Pmu => Refusal::NoCounter {
+            cpu: cpu as u8,
+            interface: monitor.interface as u8,
+            verdict: monitor.verdict as u8,
+        },
+        _ => Refusal::NoSource { asked },
     }
 }
 

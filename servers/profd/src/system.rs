@@ -8,6 +8,7 @@ extern crate alloc;
 use alloc::boxed::Box;
 use core::fmt;
 
+use ipc::abi::monitor::MonitorInfo;
 use ipc::abi::profile::{EventSpec, ProfilerStatus, Source, SourceRequest};
 use ipc::abi::startup::names;
 use ipc::abi::{Error, Handle, NEVER, Rights, Syscall};
@@ -161,6 +162,9 @@ impl Driver for KernelDriver {
     }
     fn status(&mut self) -> Result<ProfilerStatus, Error> {
         record::profiler_status(self.profiler)
+    }
+    fn monitor(&mut self, cpu: u64) -> Result<MonitorInfo, Error> {
+        record::profiler_monitor(self.profiler, cpu)
     }
     fn skip(&mut self) {
         self.rings.skip();

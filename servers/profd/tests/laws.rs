@@ -119,6 +119,7 @@ fn folded(case: &Case) -> Profile {
         }),
         cpus: 1,
         asked_cpus: 4,
+        counting: 0,
         unconfirmed: 5,
         counts: Counts {
             taken: reported + 3,
@@ -256,9 +257,9 @@ fn each_way_to_be_no_profile_is_told_apart() {
     // The source, behind magic, version and two times.
     assert_eq!(with(&|bytes| bytes[20] = 9), DecodeError::BadNumber);
     // The samples reported, behind the filter and the samples taken.
-    assert_eq!(with(&|bytes| bytes[46 + 13 + 8] = 2), DecodeError::BadSum);
+    assert_eq!(with(&|bytes| bytes[50 + 13 + 8] = 2), DecodeError::BadSum);
     // Those of the CPU, behind the counts and how many CPUs there are.
-    let came = 46 + 13 + 19 * 8 + 4;
+    let came = 50 + 13 + 19 * 8 + 4;
     assert_eq!(with(&|bytes| bytes[came] = 2), DecodeError::BadSum);
 }
 
@@ -267,8 +268,8 @@ fn the_first_bytes_of_the_layout_are_pinned() {
     let bytes = one_sample();
     assert_eq!(
         bytes[..26],
-        *b"SondePrf\x04\0\0\0\x64\0\0\0\x32\0\0\0\x01\x08\x01\0\0\0"
+        *b"SondePrf\x05\0\0\0\x64\0\0\0\x32\0\0\0\x01\x08\x01\0\0\0"
     );
     // Numbers, filter, counts, samples of one CPU, strings, no accounts, images, one chain, one address.
-    assert_eq!(bytes.len(), 46 + 13 + 19 * 8 + 12 + 16 + 4 + 16 + 45 + 24);
+    assert_eq!(bytes.len(), 50 + 13 + 19 * 8 + 12 + 16 + 4 + 16 + 45 + 24);
 }

@@ -3,6 +3,7 @@
 mod support;
 
 use ipc::abi::profile::Source;
+use profd::profile::Profile;
 use profd::report::{Options, report};
 use profd::stacks::stacks;
 use support::fold::{SHORT, profile};
@@ -74,5 +75,38 @@ fn folded_stacks_begin_at_the_root_and_lose_nothing() {
         text,
         "kernel`idle 2998\nshares`main;shares`share_a 594\n\
          netload`main;net`sockets::send;kernel`syscall_entry;kernel`ipc::transfer 203\n(other chains) 192\n"
+    );
+}
+
+#[test]
+fn cpus_without_a_counter_and_time_without_work_are_told() {
+    let told = |change: fn(&mut Profile)| {
+        let mut profile = profile(&World::new(), 8, &[]);
+        profile.source = Source::PmuIntel;
+        (profile.asked_cpus, profile.counting) = (8, 8);
+        profile.counts.reported = 8000;
+        profile.counts.beyond_table = 8000;
+        profile.counts.taken = 8000;
+        change(&mut profile);
+        report(&profile, SHORT)
+    };
+    let all = told(|_| ());
+    assert!(
+        all.contains(" source pmu/nmi intel fixed-ctr1\n") && !all.contains("halted"),
+        "{all}"
+    );
+    let some = told(|profile| profile.counting = 6).replace("\n  ", " ");
+    assert!(
+        some.contains("source pmu/nmi intel fixed-ctr1 on 6 cpus, timer/nmi on 2\n"),
+        "{some}"
+    );
+    let few = told(|profile| {
+        profile.counts.reported = 80;
+        profile.counts.beyond_table = 80;
+        profile.counts.taken = 80;
+    });
+    assert!(
+        few.contains("\nthe counter stands still while a cpu is halted: "),
+        "{few}"
     );
 }

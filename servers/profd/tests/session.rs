@@ -3,6 +3,7 @@
 mod support;
 
 use ipc::abi::Error;
+use ipc::abi::monitor::{Interface, MonitorInfo, Verdict};
 use ipc::abi::profile::ProfilerStatus;
 use ipc::proto::profd::{Refusal, Request, Source};
 use profd::atlas::Atlas;
@@ -227,6 +228,23 @@ fn what_cannot_be_run_is_refused_before_anything_is_armed() {
         for (request, refusal) in refusals {
             assert_eq!(bench.start(request).unwrap_err(), refusal);
         }
+        let says = |verdict: Verdict| MonitorInfo {
+            interface: Interface::AmdCore as u64,
+            verdict: verdict as u64,
+            ..MonitorInfo::default()
+        };
+        bench.fake.status.cpus = 2;
+        bench.fake.monitors = vec![says(Verdict::Works), says(Verdict::StandsStill)];
+        let liar = Refusal::NoCounter {
+            cpu: 1,
+            interface: 2,
+            verdict: 3,
+        };
+        let pmu = Request {
+            source: Source::Pmu,
+            ..request(1)
+        };
+        assert_eq!(bench.start(pmu).unwrap_err(), liar);
         bench.fake.start_fails = Some(Error::Busy);
         let busy = Refusal::Driver {
             error: Error::Busy as u64,

@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 
 use ipc::abi::Error;
 use ipc::abi::info::InfoPage;
+use ipc::abi::monitor::MonitorInfo;
 use ipc::abi::profile::{EventSpec, Phase, ProfilerStatus, RING_RECORDS, Source, SourceRequest};
 use ipc::proto::Text;
 use ipc::proto::init::{BUILD_ID_MAX, Name};
@@ -169,6 +170,9 @@ impl Driver for Full<'_> {
     }
     fn status(&mut self) -> Result<ProfilerStatus, Error> {
         Ok(self.status)
+    }
+    fn monitor(&mut self, _: u64) -> Result<MonitorInfo, Error> {
+        Err(Error::NotFound)
     }
     fn skip(&mut self) {
         // What is in the rings is what this profile is to bring.

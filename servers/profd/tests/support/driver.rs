@@ -1,6 +1,7 @@
 //! A driver over real rings, whose answers a test chooses.
 
 use ipc::abi::Error;
+use ipc::abi::monitor::MonitorInfo;
 use ipc::abi::profile::{EventSpec, Phase, ProfilerStatus, Source, SourceRequest};
 use profd::driver::{Driver, Losses};
 use profd::rings::Rings;
@@ -24,6 +25,8 @@ pub struct Fake<'m> {
     pub start_fails: Option<Error>,
     pub stop_fails: Option<Error>,
     pub status_fails: Option<Error>,
+    /// What the CPUs say of their counters.
+    pub monitors: Vec<MonitorInfo>,
     pub starts: u32,
     pub stops: u32,
 }
@@ -45,6 +48,7 @@ impl<'m> Fake<'m> {
             start_fails: None,
             stop_fails: None,
             status_fails: None,
+            monitors: Vec::new(),
             starts: 0,
             stops: 0,
         }
@@ -90,6 +94,12 @@ impl Driver for Fake<'_> {
     }
     fn status(&mut self) -> Result<ProfilerStatus, Error> {
         self.status_fails.map_or(Ok(self.status), Err)
+    }
+    fn monitor(&mut self, cpu: u64) -> Result<MonitorInfo, Error> {
+        let monitors = self
+            .monitors
+            .get(usize::try_from(cpu).unwrap_or(usize::MAX));
+        monitors.copied().ok_or(Error::NotFound)
     }
     fn skip(&mut self) {
         self.rings.skip();

@@ -38,6 +38,7 @@ pub fn profile(world: &World, depth: u8, records: &[Record]) -> Profile {
         filter: None,
         cpus: 4,
         asked_cpus: 4,
+        counting: 0,
         unconfirmed: 0,
         counts: Counts {
             taken: records.len() as u64,

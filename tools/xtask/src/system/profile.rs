@@ -91,7 +91,7 @@ const REFUSALS: [(&str, [&str; 2]); 14] = [
         "100 all 8 source foo",
         ["source `foo`", "pmu, timer or tick"],
     ),
-    ("100 all 8 source pmu", ["source pmu", "tick"]),
+    ("100 all 8 source pmu", ["source pmu", "claims no counters"]),
     ("100 all -x", ["option `-x`", "-v"]),
     ("100 folded folded", ["`folded`", "once"]),
     ("100 999999 by-client", ["pid 999999", "or all"]),

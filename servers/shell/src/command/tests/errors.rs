@@ -1,6 +1,7 @@
 //! What is said of bad input and of what is refused: a line that names it.
 
 use ipc::abi::Error;
+use ipc::abi::monitor::{Interface, Verdict};
 use ipc::proto::CallError;
 use ipc::proto::init::{Ending, InitError, Name};
 use ipc::proto::profd::{Holder, Refusal, SessionName, Source};
@@ -48,6 +49,11 @@ fn refusals() -> Vec<Refusal> {
         },
         Refusal::Stopped,
         Refusal::NoMemory,
+        Refusal::NoCounter {
+            cpu: 63,
+            interface: Interface::Intel as u8,
+            verdict: Verdict::Implausible as u8,
+        },
     ]
 }
 

@@ -1,5 +1,6 @@
 //! Performance counters where the emulator has none: the shim (`tests/pmu-shim`) runs the shipped kernel as its guest.
 
+mod claims;
 mod machine;
 mod matrix;
 
@@ -16,6 +17,8 @@ const AMD_V2: &str = "pmu/nmi amd ctr0 v2";
 /// The tests.
 pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
     vec![
+        Case::new("pmu_liar_is_not_believed", || claims::liar(context)),
+        Case::new("pmu_none_is_claimed", || claims::none(context)),
         Case::new("pmu_shim_boots_1_cpu", || boots(context, 1, "tick")),
         Case::new("pmu_shim_boots_4_cpus", || boots(context, 4, "timer/nmi")),
         Case::new("pmu_intel", || matrix::modes(context, "intel", INTEL)),
