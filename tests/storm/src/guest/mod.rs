@@ -18,7 +18,7 @@ use account::Account;
 use churn::Churn;
 use failure::{Failure, kernel};
 
-/// Samples a second that are asked of each CPU: the most that there can be, with several CPUs and with one.
+/// Samples a second that are asked of each CPU: the most that there can be, of timers with several CPUs; and with one, or of counters.
 const FREQUENCY: u64 = 100_000;
 const FREQUENCY_ALONE: u64 = 10_000;
 /// Between two looks at the rings.
@@ -37,11 +37,15 @@ pub fn main() -> ExitCode {
     let numbers: Vec<u64> = startup::args()
         .map_while(|word| word.parse().ok())
         .collect();
-    let [ms, seed] = numbers[..] else {
-        println!("storm: two numbers, MS and SEED");
+    let source = match startup::args().nth(2) {
+        None => Some(SourceRequest::Timer),
+        Some(word) => (word == "pmu").then_some(SourceRequest::Pmu),
+    };
+    let (&[ms, seed], Some(source)) = (&numbers[..], source) else {
+        println!("storm: two numbers, MS and SEED, and `pmu` for samples by counters");
         return ExitCode::USAGE;
     };
-    match run(ms, seed) {
+    match run(ms, seed, source) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             println!("storm: {failure}");
@@ -54,11 +58,11 @@ fn given(name: &'static str) -> Result<Handle, Failure> {
     startup::handle(name).ok_or(Failure::NotGiven(name))
 }
 
-fn run(ms: u64, seed: u64) -> Result<(), Failure> {
+fn run(ms: u64, seed: u64, source: SourceRequest) -> Result<(), Failure> {
     let (system, profiler) = (given(names::SYSTEM)?, given(names::PROFILER)?);
     let pages = account::own_pages()?;
     let mut watch = Watch::new(&PIDS);
-    let counts = storm(system, profiler, ms, seed, &mut watch)?;
+    let counts = storm(system, profiler, ms, seed, source, &mut watch)?;
     account::pages_are_back(pages)?;
     print(&watch, counts);
     if watch.seen.wrong > 0 {
@@ -76,6 +80,7 @@ fn storm(
     profiler: Handle,
     ms: u64,
     seed: u64,
+    source: SourceRequest,
     watch: &mut Watch<'_>,
 ) -> Result<Counts, Failure> {
     let (memory, bytes) =
@@ -94,7 +99,7 @@ fn storm(
 
     let before = Account::of(system, profiler)?;
     let churn = Churn::start(system, &PIDS, 2 * cpus as usize, seed)?;
-    let frequency = if cpus == 1 {
+    let frequency = if cpus == 1 || source == SourceRequest::Pmu {
         FREQUENCY_ALONE
     } else {
         FREQUENCY
@@ -104,7 +109,9 @@ fn storm(
     let mut sampled = Ok(());
     while sampled.is_ok() && time::now() < end && !churn.has_failed() {
         let stop = end.min(time::after(RUN));
-        sampled = sample(profiler, frequency, stop, &mut || look(&mut readers, watch));
+        sampled = sample(profiler, source, frequency, stop, &mut || {
+            look(&mut readers, watch)
+        });
         runs += 1;
     }
     if sampled.is_ok() {
@@ -128,11 +135,12 @@ fn storm(
 /// Samples until this time.
 fn sample(
     profiler: Handle,
+    source: SourceRequest,
     frequency: u64,
     end: u64,
     look: &mut impl FnMut() -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    start(profiler, frequency)?;
+    start(profiler, source, frequency)?;
     while time::now() < end {
         look()?;
         thread::sleep(LOOK);
@@ -142,15 +150,14 @@ fn sample(
 }
 
 /// Begins to sample.
-fn start(profiler: Handle, frequency: u64) -> Result<(), Failure> {
+fn start(profiler: Handle, source: SourceRequest, frequency: u64) -> Result<(), Failure> {
     let cycles = EventSpec {
         event: EVENT_CYCLES,
         raw: 0,
         frequency,
         domains: DOMAINS_ALL,
     };
-    record::profiler_start(profiler, SourceRequest::Timer, &[cycles])
-        .map_err(kernel(Syscall::profiler_start))?;
+    record::profiler_start(profiler, source, &[cycles]).map_err(kernel(Syscall::profiler_start))?;
     until(profiler, Phase::Open)
 }
 

@@ -2,13 +2,13 @@
 
 use fastrand::Rng;
 
-use crate::system::storm::{COUNTED, PARALLEL, rage};
+use crate::system::storm::{COUNTED, COUNTERS, PARALLEL, rage};
 use crate::test::{Context, Verdict};
 
 use super::dice::one;
 
 pub(super) fn round(context: &Context<'_>, dice: &mut Rng) -> Verdict {
-    let kind = one(dice, &[PARALLEL, COUNTED]);
+    let kind = one(dice, &[PARALLEL, COUNTED, COUNTERS]);
     let smp = *one(dice, &[1, 2, 4, 4]);
     let said = rage(context, kind, smp, kind.long, dice.u32(..).into())?;
     println!("{}, {said}", kind.name);

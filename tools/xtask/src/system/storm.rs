@@ -9,6 +9,7 @@ use crate::cli::BootOptions;
 use crate::test::{Case, Context, Verdict};
 
 use super::calm::Calm;
+use super::pmu::machine;
 use super::session::Session;
 
 /// The tests.
@@ -22,6 +23,7 @@ pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
         }),
         Case::new("storm_of_nmis_on_slow_cpus", || short(context, &SLOW, 2)),
         Case::new("a_profile_of_slow_cpus_ends_and_says_so", || slow(context)),
+        Case::new("storm_of_nmis_of_counters", || short(context, &COUNTERS, 4)),
     ]
 }
 
@@ -35,6 +37,8 @@ pub struct Kind {
     short: u64,
     /// See `short`.
     pub long: u64,
+    /// The counters that cause the NMIs, in the shim's words; without any, timers do.
+    counters: Option<&'static str>,
 }
 
 /// What time is to the guest.
@@ -76,6 +80,7 @@ pub const PARALLEL: Kind = Kind {
     time: Time::Real,
     short: 10_000,
     long: 60_000,
+    counters: None,
 };
 /// CPUs that take turns, in time that is counted in instructions: an NMI comes as soon as the CPU that it goes to has its turn, so there
 /// are as many as the machine can take.
@@ -84,6 +89,7 @@ pub const COUNTED: Kind = Kind {
     time: Time::Counted,
     short: 1_500,
     long: 10_000,
+    counters: None,
 };
 /// The same on CPUs that could do nothing else if they took every sample that is asked of them.
 pub const SLOW: Kind = Kind {
@@ -91,6 +97,15 @@ pub const SLOW: Kind = Kind {
     time: Time::Slow,
     short: 1_500,
     long: 10_000,
+    counters: None,
+};
+/// NMIs of counters, of which some come twice, so that the second finds nothing to do; or finds what is the next one's.
+pub const COUNTERS: Kind = Kind {
+    name: "counters",
+    time: Time::Counted,
+    short: 400,
+    long: 5_000,
+    counters: Some("intel:late"),
 };
 
 fn short(context: &Context<'_>, kind: &Kind, smp: u32) -> Verdict {
@@ -104,12 +119,18 @@ fn short(context: &Context<'_>, kind: &Kind, smp: u32) -> Verdict {
 /// # Errors
 /// If anything is wrong or left over.
 pub fn rage(context: &Context<'_>, kind: &Kind, smp: u32, ms: u64, seed: u64) -> Result<String> {
-    let mut session = Session::boot_image(context.test_image()?, kind.time.options(smp))?;
+    let shim = |counters| machine::shim(context, counters, "storm");
+    let options = BootOptions {
+        shim: kind.counters.map(shim).transpose()?,
+        ..kind.time.options(smp)
+    };
+    let source = if kind.counters.is_some() { "pmu" } else { "" };
+    let mut session = Session::boot_image(context.test_image()?, options)?;
     // What servers make when they are first used is made.
     session.profile("10")?;
-    storm(&mut session, 10, 1)?;
+    storm(&mut session, 10, 1, source)?;
     let before = Calm::of(&mut session)?;
-    let said = storm(&mut session, ms, seed)?;
+    let said = storm(&mut session, ms, seed, source)?;
     before.again(&mut session)?;
     session.profile("10")?;
     session.power_off()?;
@@ -118,8 +139,8 @@ pub fn rage(context: &Context<'_>, kind: &Kind, smp: u32, ms: u64, seed: u64) ->
 }
 
 /// Has the program make a storm, and checks what it says of it.
-fn storm(session: &mut Session, ms: u64, seed: u64) -> Result<String> {
-    let said = session.run(&format!("run storm {ms} {seed}"))?;
+fn storm(session: &mut Session, ms: u64, seed: u64, source: &str) -> Result<String> {
+    let said = session.run(&format!("run storm {ms} {seed} {source}"))?;
     ensure!(
         said.contains(" 0 wrong\n") && !said.contains("storm: "),
         "{said}"

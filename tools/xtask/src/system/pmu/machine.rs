@@ -19,6 +19,19 @@ pub enum Time {
     Counted,
 }
 
+/// What gives a machine these counters, in the shim's words. `whose` tells its record from those of others.
+///
+/// # Errors
+/// If the shim does not build.
+pub fn shim(context: &Context<'_>, counters: &str, whose: &str) -> Result<Shim> {
+    let name = format!("pmu-{}-{whose}.record", counters.replace(':', "-"));
+    Ok(Shim {
+        path: context.shim()?.to_owned(),
+        counters: counters.to_owned(),
+        record: context.workspace.target.join(name),
+    })
+}
+
 /// A machine at its prompt.
 pub struct Machine {
     /// The prompt.
@@ -32,13 +45,8 @@ impl Machine {
     /// # Errors
     /// If it does not get to its prompt.
     pub fn boot(context: &Context<'_>, counters: &str, smp: u32, time: Time) -> Result<Self> {
-        let name = format!("pmu-{}-{smp}.record", counters.replace(':', "-"));
-        let record = context.workspace.target.join(name);
-        let shim = Shim {
-            path: context.shim()?.to_owned(),
-            counters: counters.to_owned(),
-            record: record.clone(),
-        };
+        let shim = shim(context, counters, &format!("on-{smp}"))?;
+        let record = shim.record.clone();
         let options = BootOptions {
             smp,
             icount: time == Time::Counted,

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use std::fs;
 
 use anyhow::{Context as _, Result, ensure};
+use ipc::abi::monitor::Verdict as Proof;
 
 use crate::system::report::{Fates, Report};
 use crate::test::{Context, Verdict};
@@ -18,11 +19,11 @@ const MODES: [(&str, Outcome); 8] = [
     ("good", Outcome::Exact),
     ("dropping", Outcome::Dropped),
     ("late", Outcome::Late),
-    ("swallowing", Outcome::Unused),
-    ("latched", Outcome::Unused),
-    ("absurd", Outcome::Unused),
-    ("silent", Outcome::Unused),
-    ("faulting", Outcome::Unused),
+    ("swallowing", Outcome::Unused(Proof::StandsStill)),
+    ("latched", Outcome::Unused(Proof::StandsStill)),
+    ("absurd", Outcome::Unused(Proof::Implausible)),
+    ("silent", Outcome::Unused(Proof::Silent)),
+    ("faulting", Outcome::Unused(Proof::Faults)),
 ];
 
 /// What comes of it.
@@ -35,7 +36,17 @@ enum Outcome {
     /// Every interrupt that is the first of its overflow is a sample, and the others are told to be late.
     Late,
     /// The counter is found out, and another source samples.
-    Unused,
+    Unused(Proof),
+}
+
+impl Outcome {
+    /// What the proof at boot finds.
+    const fn proof(self) -> Proof {
+        match self {
+            Self::Unused(proof) => proof,
+            Self::Exact | Self::Dropped | Self::Late => Proof::Works,
+        }
+    }
 }
 
 /// Milliseconds of a window: enough for three of a hundred interrupts.
@@ -56,10 +67,10 @@ pub fn modes(context: &Context<'_>, interface: &str, source: &str) -> Verdict {
         let counters = format!("{interface}:{mode}");
         let source = match outcome {
             // The only timer that sends one CPU NMIs is the shim's.
-            Outcome::Unused => "tick",
+            Outcome::Unused(_) => "tick",
             _ => source,
         };
-        let sampled = sample(context, &counters, 1);
+        let sampled = sample(context, &counters, 1, outcome.proof());
         let (report, tally) = sampled.with_context(|| counters.clone())?;
         writeln!(
             table,
@@ -85,7 +96,7 @@ pub fn modes(context: &Context<'_>, interface: &str, source: &str) -> Verdict {
 /// # Errors
 /// What is not as it must be.
 pub fn all_cpus(context: &Context<'_>, interface: &str, source: &str) -> Verdict {
-    let (report, tally) = sample(context, interface, 4)?;
+    let (report, tally) = sample(context, interface, 4, Proof::Works)?;
     ensure!(report.source == source && report.cpus == 4, "{report:?}");
     exact(&report, &tally)?;
     let mut busy = tally.counters.iter().take(4);
@@ -101,8 +112,8 @@ pub fn all_cpus(context: &Context<'_>, interface: &str, source: &str) -> Verdict
 ///
 /// # Errors
 /// What is not as it must be.
-pub fn neighbours(context: &Context<'_>, counters: &str) -> Verdict {
-    let (report, tally) = sample(context, counters, 4)?;
+pub fn neighbours(context: &Context<'_>, counters: &str, proof: Proof) -> Verdict {
+    let (report, tally) = sample(context, counters, 4, proof)?;
     ensure!(
         report.source == "timer/nmi" && report.cpus == 4,
         "{report:?}"
@@ -116,11 +127,9 @@ pub fn neighbours(context: &Context<'_>, counters: &str) -> Verdict {
 /// # Errors
 /// What is not as it must be.
 pub fn half(context: &Context<'_>, counters: &str, source: &str) -> Verdict {
-    let (report, tally) = sample(context, counters, 4)?;
-    ensure!(
-        report.source.starts_with(source) && report.cpus == 4,
-        "{report:?}"
-    );
+    let (report, tally) = sample(context, counters, 4, Proof::Works)?;
+    let sources = format!("{source} on 2 cpus, timer/nmi on 2");
+    ensure!(report.source == sources && report.cpus == 4, "{report:?}");
     exact(&report, &tally)?;
     let [first, second, rest @ ..] = tally.counters;
     ensure!(first.min(second) >= WINDOW / 2, "{tally:?}");
@@ -131,9 +140,23 @@ pub fn half(context: &Context<'_>, counters: &str, source: &str) -> Verdict {
     Ok(())
 }
 
-/// Takes a profile of busy CPUs. What the shim has recorded meanwhile.
-fn sample(context: &Context<'_>, counters: &str, smp: u32) -> Result<(Report, Tally)> {
+/// Takes a profile of busy CPUs. What the shim has recorded meanwhile. The first CPU must have found this of its counters; where they do not
+/// work, that is why they are refused.
+fn sample(
+    context: &Context<'_>,
+    counters: &str,
+    smp: u32,
+    proof: Proof,
+) -> Result<(Report, Tally)> {
     let mut machine = Machine::boot(context, counters, smp, Time::Counted)?;
+    let log = machine.session.run("dmesg claims")?.replace("\n  ", " ");
+    ensure!(log.contains(proof.text()), "{log}");
+    if proof != Proof::Works {
+        let why = ["profile: source pmu: cpu 0 claims ", proof.text()];
+        let refusal = machine.session.run("profile 100 all 8 source pmu")?;
+        let is_told = why.iter().all(|part| refusal.contains(part));
+        ensure!(is_told, "{refusal}");
+    }
     for _ in 0..smp {
         // It pauses now and then, or the other CPUs had no turn.
         machine.session.start("shares 100")?;
@@ -146,7 +169,7 @@ fn sample(context: &Context<'_>, counters: &str, smp: u32) -> Result<(Report, Ta
 }
 
 fn check(outcome: Outcome, report: &Report, tally: &Tally) -> Verdict {
-    if outcome == Outcome::Unused {
+    if let Outcome::Unused(_) = outcome {
         ensure!(*tally == Tally::default(), "{tally:?}");
         ensure!(report.samples > 0, "{report:?}");
         return Ok(());
@@ -159,7 +182,7 @@ fn check(outcome: Outcome, report: &Report, tally: &Tally) -> Verdict {
     let (dropped, late) = match outcome {
         Outcome::Dropped => (wrong, 0),
         Outcome::Late => (0, wrong),
-        Outcome::Exact | Outcome::Unused => (0, 0),
+        Outcome::Exact | Outcome::Unused(_) => (0, 0),
     };
     ensure!((tally.dropped, tally.late) == (dropped, late), "{tally:?}");
     // A tick finds out that one was lost: 10 ms, and as many samples, are missed at most, and the one that was lost.

@@ -1,10 +1,11 @@
 //! Performance counters where the emulator has none: the shim (`tests/pmu-shim`) runs the shipped kernel as its guest.
 
 mod claims;
-mod machine;
+pub mod machine;
 mod matrix;
 
 use anyhow::ensure;
+use ipc::abi::monitor::Verdict as Proof;
 
 use crate::test::{Case, Context, Verdict};
 
@@ -34,9 +35,9 @@ pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
             matrix::all_cpus(context, "amd2", AMD_V2)
         }),
         Case::new("pmu_that_lies_on_4_cpus", || {
-            matrix::neighbours(context, "intel:faulting")?;
-            matrix::neighbours(context, "amd:latched")?;
-            matrix::neighbours(context, "amd2:silent")
+            matrix::neighbours(context, "intel:faulting", Proof::Faults)?;
+            matrix::neighbours(context, "amd:latched", Proof::StandsStill)?;
+            matrix::neighbours(context, "amd2:silent", Proof::Silent)
         }),
         Case::new("pmu_of_half_the_cpus", || {
             matrix::half(context, "intel:latched:2", INTEL)

@@ -33,15 +33,19 @@ impl Report {
     }
 
     fn parse_lines(text: &str) -> Result<Self> {
-        let mut lines = text.lines();
+        let mut lines = text.lines().peekable();
         let first = lines.next().context("it is empty")?;
         let window = between(first, FIRST, " ms")?;
         let (profiled, asked) = match window.split_once(" of ") {
             Some((profiled, asked)) => (profiled, Some(asked)),
             None => (window, None),
         };
-        let second = lines.next().context("it has one line")?;
-        let fields: Vec<&str> = second.split(", ").collect();
+        let mut second = lines.next().context("it has one line")?.to_owned();
+        // The source may be two; then the line is too long, and goes on behind two blanks.
+        while let Some(rest) = lines.next_if(|line| line.starts_with("  ")) {
+            second.push_str(&rest[1..]);
+        }
+        let fields: Vec<&str> = second.splitn(3, ", ").collect();
         let [samples_on_cpus, dropped, source] = fields[..] else {
             bail!("the second line has {} fields", fields.len());
         };

@@ -43,6 +43,16 @@ fn one_process_and_a_short_window_are_read() {
 }
 
 #[test]
+fn two_sources_are_read_from_two_lines() {
+    let text = "profiled 9 ms\n12 samples on 4 cpus, 0 dropped, source pmu/nmi intel fixed-ctr1 on 2 cpus,\n  \
+                timer/nmi on 2\n100.0% 12 a`b+0x1\n";
+    let report = Report::parse(text).unwrap();
+    let sources = "pmu/nmi intel fixed-ctr1 on 2 cpus, timer/nmi on 2";
+    assert_eq!((report.source.as_str(), report.samples), (sources, 12));
+    assert_eq!(report.chains.len(), 1);
+}
+
+#[test]
 fn accounts_are_read_and_must_add_up() {
     let head = "profiled 9 ms\n100 samples on 1 cpus, 0 dropped, source tick\n";
     let report = |charged: u64, own: u64| {
