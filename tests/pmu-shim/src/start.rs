@@ -7,7 +7,7 @@ use core::arch::global_asm;
 pub const CPUS_MAX: usize = 8;
 /// Page below 1 MiB where CPUs start. Nothing is there once the firmware is done.
 pub const TRAMPOLINE: u64 = 0x8000;
-/// Bytes of a CPU's stack.
+/// Bytes of a CPU's stack: some pages, which its control block is handed on through.
 const STACK: usize = 64 << 10;
 /// Bits 16 to 31 of where the shim is linked (`shim.ld`).
 const BASE_HIGH: u16 = 0x100;

@@ -1,4 +1,4 @@
-//! Intel's architectural performance monitoring, version 2 (SDM volume 3, 20.2.1 and 20.2.2), with fixed counters alone. All three
+//! Intel's architectural performance monitoring, version 2 (SDM, "Architectural Performance Monitoring Version 2"), with fixed counters alone. All three
 //! count cycles: where an instruction takes one, as with an emulator that counts them, that is what each of them would.
 
 use crate::pmu::Fault;
@@ -99,7 +99,8 @@ impl Intel {
         self.counting().filter(interrupting).map(left).min()
     }
 
-    /// An interrupt with FREEZE_PERFMON_ON_PMI set stops all counters (18.4.7).
+    /// An interrupt with FREEZE_PERFMON_ON_PMI set stops all counters (SDM, "Freezing LBR and Performance Counters on
+    /// PMI").
     pub fn freeze(&mut self) {
         self.global = 0;
     }

@@ -1,10 +1,11 @@
 //! Performance counters that no hardware stands behind, for tests: three interfaces, and the ways in which one can lie.
 //!
-//! The shim (`tests/pmu-shim/shim`) gives them to a guest of an emulator that has none; host tests use them as they are. Nothing
+//! The shim (`tests/pmu-shim`) gives them to a guest of an emulator that has none; host tests use them as they are. Nothing
 //! here knows how a register is reached or how time passes: both are told.
 //!
-//! Sources: Intel SDM volume 3, chapter 20 (architectural performance monitoring) and volume 2, CPUID; AMD64 manual volume
-//! 2, 13.2 (performance counters), and volume 3, appendix E (CPUID).
+//! Sources: Intel SDM volume 3B, chapter "Performance Monitoring", volume 3A, "Local Vector Table", and volume 2, CPUID; AMD64
+//! manual volume 2, 13.2 "Performance Monitoring Counters", and volume 3, appendix E (CPUID). AMD's processor programming reference for family
+//! 19h model 11h has the global registers.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 

@@ -37,11 +37,12 @@ impl Happened {
     }
 }
 
-/// Of the local vector: masked, and the delivery mode (SDM volume 3, 11.5.1).
+/// Of the local vector: masked, and the delivery mode (SDM, "Local Vector Table").
 const MASKED: u32 = 1 << 16;
 const DELIVERY: u32 = 0b111 << 8;
 const DELIVER_NMI: u32 = 0b100 << 8;
-/// Of the debug control register: the counters stop when one interrupts (SDM volume 3, 18.4.7).
+/// Of the debug control register: the counters stop when one interrupts (SDM, "Freezing LBR and Performance Counters
+/// on PMI").
 const FREEZE_ON_PMI: u64 = 1 << 12;
 
 #[derive(Debug)]
@@ -186,7 +187,7 @@ impl Pmu {
             _ => {}
         }
         if let Counters::Intel(intel) = &mut self.counters {
-            // An Intel APIC masks the vector (SDM volume 3, 11.5.1).
+            // An Intel APIC masks the vector (SDM, "Local Vector Table").
             self.vector |= MASKED;
             if self.debug_control & FREEZE_ON_PMI != 0 {
                 intel.freeze();

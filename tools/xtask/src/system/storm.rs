@@ -104,7 +104,7 @@ pub const COUNTERS: Kind = Kind {
     name: "counters",
     time: Time::Counted,
     short: 400,
-    long: 5_000,
+    long: 1_000,
     counters: Some("intel:late"),
 };
 
