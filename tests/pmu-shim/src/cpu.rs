@@ -90,6 +90,8 @@ pub struct Cpu {
     pub nmis: Nmis,
     /// Up to when they have counted.
     counted: u64,
+    /// What the timer is set to, unless it may have gone off.
+    timer: Option<u64>,
     /// The guest executes HLT, or is about to.
     pub halt: Option<Halt>,
     /// What the guest has written to its APIC's base register.
@@ -133,6 +135,7 @@ impl Cpu {
             config,
             pmu: Pmu::new(config.setup, id),
             counted: tsc(),
+            timer: None,
             nmis: Nmis::default(),
             halt: None,
             apic_base: apic::base(),
@@ -154,6 +157,8 @@ impl Cpu {
         // In this order: an NMI that is sent after the mailbox was looked at ends the next turn.
         if self.vmcb.exit_code == code::NMI {
             take_nmi();
+            // It may have been the timer's, and too early.
+            self.timer = None;
         }
         let mailbox = &MAILBOXES[usize::from(self.id)];
         if mailbox.nmi.swap(false, Ordering::Acquire) {
@@ -180,6 +185,15 @@ impl Cpu {
         }
         if happened.nmi() {
             self.nmis.raise();
+        }
+    }
+
+    /// Has the turn end at this time, unless the timer is set to it already: where an emulator counts instructions, each access to a device
+    /// costs the CPU its place in the row.
+    fn set_timer(&mut self, at: u64) {
+        if self.timer != Some(at) {
+            self.config.hpet.set(self.id, at.saturating_sub(tsc()));
+            self.timer = Some(at);
         }
     }
 
@@ -211,8 +225,7 @@ impl Cpu {
             self.vmcb.rflags |= TRAP;
         }
         if let Some(cycles) = self.pmu.until_interrupt(self.halt.is_some()) {
-            let passed = tsc() - self.counted;
-            self.config.hpet.set(self.id, cycles.saturating_sub(passed));
+            self.set_timer(self.counted + cycles);
         }
     }
 }

@@ -9,7 +9,7 @@ use super::dice::one;
 
 pub(super) fn round(context: &Context<'_>, dice: &mut Rng) -> Verdict {
     let kind = one(dice, &[PARALLEL, COUNTED, COUNTERS]);
-    let smp = *one(dice, &[1, 2, 4, 4]);
+    let smp = *one(dice, kind.smp);
     let said = rage(context, kind, smp, kind.long, dice.u32(..).into())?;
     println!("{}, {said}", kind.name);
     Ok(())
