@@ -92,6 +92,7 @@ pub const COUNTED: Kind = Kind {
     time: Time::Counted,
     short: 1_500,
     long: 10_000,
+    smp: &[1, 2, 4, 4],
     counters: None,
 };
 /// The same on CPUs that could do nothing else if they took every sample that is asked of them.
