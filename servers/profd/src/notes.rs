@@ -19,7 +19,9 @@ pub fn write(profile: &Profile, shown: Shown, verbose: bool, lines: &mut Lines) 
         lines.wrap(&why_empty(profile));
     } else if profile.source == Source::Tick {
         lines.wrap(TICK);
-    } else if profile.is_counted() && percent_of_nominal(profile).is_some_and(|rate| rate < FULL_RATE) {
+    } else if profile.is_counted()
+        && percent_of_nominal(profile).is_some_and(|rate| rate < FULL_RATE)
+    {
         lines.wrap(HALTED);
     }
     let chains = profile.chains.len() as u64 - shown.chains;

@@ -3,11 +3,14 @@
 //! The shell parses them with this, so that a request which reaches profd is one that can be run. What cannot be
 //! understood is refused with one line that names the argument and what is allowed.
 
+mod guess;
+
 use alloc::string::String;
 use core::fmt;
 use core::ops::RangeInclusive;
 use core::str::FromStr;
 
+use guess::guess;
 use ipc::proto::profd::{CHAINS_MAX, DEPTH_MAX, Rendering, Request, Source, WINDOW_MAX_MS};
 
 /// How the command is written.
@@ -18,7 +21,13 @@ pub const USAGE: &str =
 const CHAINS_OF_ACCOUNT: u16 = 3;
 
 /// Longest part of an argument that an error repeats, in characters.
-const WORD_MAX: usize = 20;
+const WORD_MAX: usize = 16;
+
+/// The word that stands for every process.
+const ALL: &str = "all";
+
+/// The sources, by what is typed for them.
+const SOURCES: &str = "pmu, timer or tick";
 
 /// The argument that was not understood, as far as it can be printed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,6 +71,10 @@ pub enum ArgumentError {
     Source(Option<Word>),
     /// An option that there is not.
     Option(Word),
+    /// A word that there is not.
+    Word(Word),
+    /// A word that there is not, and how the one is written that was probably meant.
+    Mistyped(Word, &'static str),
     /// Given twice.
     Twice(Word),
     /// The first argument too many.
@@ -76,9 +89,18 @@ impl fmt::Display for ArgumentError {
             Self::Chains(word) => write!(f, "chains {word}: 1 to {CHAINS_MAX}"),
             Self::Depth(Some(word)) => write!(f, "depth {word}: 1 to {DEPTH_MAX} frames"),
             Self::Depth(None) => write!(f, "depth: a number is missing, 1 to {DEPTH_MAX} frames"),
-            Self::Source(Some(word)) => write!(f, "source {word}: pmu, timer or tick"),
-            Self::Source(None) => write!(f, "source: a name is missing, pmu, timer or tick"),
+            Self::Source(Some(word)) => write!(f, "source {word}: {SOURCES}"),
+            Self::Source(None) => write!(f, "source: a name is missing, {SOURCES}"),
             Self::Option(word) => write!(f, "option {word}: there is only -v"),
+            Self::Word(word) => {
+                write!(
+                    f,
+                    "word {word}: all, depth, source, by-client, folded or -v"
+                )
+            }
+            Self::Mistyped(word, meant) => {
+                write!(f, "word {word}: probably {meant}; see `help profile`")
+            }
             Self::Twice(word) => write!(f, "{word} is given twice: once is enough"),
             Self::TooMany(word) => {
                 write!(f, "too many arguments from {word} on; see `help profile`")
@@ -140,28 +162,41 @@ impl Parsed {
             "by-client" => once(&mut self.by_client, (), word),
             "folded" => once(&mut self.folded, (), word),
             "-v" => once(&mut self.verbose, (), word),
-            _ if is_option(argument) => Err(ArgumentError::Option(word())),
-            _ if self.window.is_none() => {
-                let window = number(argument, 1..=WINDOW_MAX_MS);
-                self.window = Some(window.ok_or_else(|| ArgumentError::Window(word()))?);
-                Ok(())
+            _ if argument == ALL || is_numeric(argument) => self.place(argument),
+            _ => Err(self.unknown(argument)),
+        }
+    }
+
+    /// Takes a number, or `all`, for the first of the three that was not given yet.
+    fn place(&mut self, argument: &str) -> Result<(), ArgumentError> {
+        let word = || Word::new(argument);
+        if self.window.is_none() {
+            let window = number(argument, 1..=WINDOW_MAX_MS);
+            self.window = Some(window.ok_or_else(|| ArgumentError::Window(word()))?);
+        } else if self.pid.is_none() {
+            let pid = number(argument, 1..=u32::MAX);
+            if pid.is_none() && argument != ALL {
+                return Err(ArgumentError::Pid(word()));
             }
-            _ if self.pid.is_none() => {
-                let pid = match argument {
-                    "all" => None,
-                    _ => Some(
-                        number(argument, 1..=u32::MAX).ok_or_else(|| ArgumentError::Pid(word()))?,
-                    ),
-                };
-                self.pid = Some(pid);
-                Ok(())
-            }
-            _ if self.chains.is_none() => {
-                let chains = number(argument, 1..=CHAINS_MAX);
-                self.chains = Some(chains.ok_or_else(|| ArgumentError::Chains(word()))?);
-                Ok(())
-            }
-            _ => Err(ArgumentError::TooMany(word())),
+            self.pid = Some(pid);
+        } else if self.chains.is_none() {
+            let chains = number(argument, 1..=CHAINS_MAX);
+            self.chains = Some(chains.ok_or_else(|| ArgumentError::Chains(word()))?);
+        } else {
+            return Err(ArgumentError::TooMany(word()));
+        }
+        Ok(())
+    }
+
+    /// What is wrong with a word that there is not.
+    fn unknown(&self, argument: &str) -> ArgumentError {
+        let word = Word::new(argument);
+        match guess(argument) {
+            Some(meant) => ArgumentError::Mistyped(word, meant),
+            None if argument.starts_with('-') => ArgumentError::Option(word),
+            // The name of a process, perhaps.
+            None if self.window.is_some() && self.pid.is_none() => ArgumentError::Pid(word),
+            None => ArgumentError::Word(word),
         }
     }
 
@@ -209,16 +244,17 @@ pub fn number<N: FromStr + PartialOrd>(argument: &str, range: RangeInclusive<N>)
         .filter(|number| digits && range.contains(number))
 }
 
-/// Whether this is an option, if not one that there is; a number below zero is a wrong number.
-fn is_option(argument: &str) -> bool {
-    let rest = argument.strip_prefix('-');
-    rest.is_some_and(|rest| !rest.starts_with(|first: char| first.is_ascii_digit()))
+/// Whether this is meant to be a number, if perhaps none that is allowed.
+fn is_numeric(argument: &str) -> bool {
+    let unsigned = argument.strip_prefix(['+', '-']).unwrap_or(argument);
+    unsigned.starts_with(|first: char| first.is_ascii_digit())
 }
 
+/// The source of a name, also of the one that the report prints.
 fn source(name: &str) -> Option<Source> {
     match name {
-        "pmu" => Some(Source::Pmu),
-        "timer" => Some(Source::Timer),
+        "pmu" | "pmu/nmi" => Some(Source::Pmu),
+        "timer" | "timer/nmi" => Some(Source::Timer),
         "tick" => Some(Source::Tick),
         _ => None,
     }
@@ -232,114 +268,4 @@ fn once<T>(place: &mut Option<T>, value: T, word: impl Fn() -> Word) -> Result<(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use alloc::string::ToString;
-    use alloc::vec::Vec;
-    use proptest::prelude::*;
-
-    fn line(text: &str) -> Result<Request, String> {
-        let words: Vec<&str> = text.split_whitespace().collect();
-        parse(&words).map_err(|error| error.to_string())
-    }
-
-    #[test]
-    fn every_argument_has_its_place_and_its_default() {
-        let default = Request::default();
-        assert_eq!(line(""), Ok(default));
-        assert_eq!(
-            (default.window_ms, default.chains, default.depth),
-            (1000, 8, 8)
-        );
-        assert_eq!(
-            line("2000 all 3"),
-            Ok(Request {
-                window_ms: 2000,
-                chains: 3,
-                ..default
-            })
-        );
-        assert_eq!(
-            line("500 12"),
-            Ok(Request {
-                window_ms: 500,
-                pid: Some(12),
-                ..default
-            })
-        );
-        let all = line("-v 1 7 512 depth 48 source timer").unwrap();
-        let expected = Request {
-            window_ms: 1,
-            pid: Some(7),
-            chains: 512,
-            depth: 48,
-            source: Source::Timer,
-            by_client: false,
-            rendering: Rendering::Verbose,
-        };
-        assert_eq!(all, expected);
-        assert_eq!(line("folded").unwrap().chains, CHAINS_MAX);
-        assert_eq!(line("100 all 5 folded").unwrap().chains, 5);
-        let by_client = line("by-client 100 7").unwrap();
-        assert_eq!((by_client.by_client, by_client.chains), (true, 3));
-        assert_eq!(line("folded by-client").unwrap().chains, CHAINS_MAX);
-    }
-
-    #[test]
-    fn a_wrong_argument_is_named_with_what_is_allowed() {
-        let refused = |text: &str| line(text).unwrap_err();
-        assert_eq!(refused("0"), "window `0`: 1 to 2000 milliseconds");
-        assert_eq!(refused("2001"), "window `2001`: 1 to 2000 milliseconds");
-        assert_eq!(refused("x"), "window `x`: 1 to 2000 milliseconds");
-        assert_eq!(refused("+5"), "window `+5`: 1 to 2000 milliseconds");
-        assert_eq!(
-            refused("100 x"),
-            "process `x`: a pid from 1 to 4294967295, or all"
-        );
-        assert_eq!(
-            refused("100 4294967296"),
-            "process `4294967296`: a pid from 1 to 4294967295, or all"
-        );
-        assert_eq!(refused("100 all 0"), "chains `0`: 1 to 512");
-        assert_eq!(
-            refused("100 all 8 source foo"),
-            "source `foo`: pmu, timer or tick"
-        );
-        assert_eq!(
-            refused("source"),
-            "source: a name is missing, pmu, timer or tick"
-        );
-        assert_eq!(refused("depth 49"), "depth `49`: 1 to 48 frames");
-        assert_eq!(refused("-x"), "option `-x`: there is only -v");
-        assert_eq!(refused("-1"), "window `-1`: 1 to 2000 milliseconds");
-        assert_eq!(
-            refused("folded folded"),
-            "`folded` is given twice: once is enough"
-        );
-        assert_eq!(
-            refused("by-client 5 by-client"),
-            "`by-client` is given twice: once is enough"
-        );
-        assert_eq!(
-            refused("1 all 2 3"),
-            "too many arguments from `3` on; see `help profile`"
-        );
-    }
-
-    /// Columns for an error, behind the name of the command.
-    const COLUMNS: usize = 80 - "profile: ".len();
-
-    proptest! {
-        #[test]
-        fn whatever_is_typed_gets_a_valid_request_or_one_short_line(words in prop::collection::vec("\\PC{0,40}|[0-9]{1,5}|all|depth|source|tick|by-client|folded|-v|\u{1b}\\[2J", 0..7)) {
-            let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            match parse(&words) {
-                Ok(request) => prop_assert!(is_valid(&request)),
-                Err(error) => {
-                    let text = error.to_string();
-                    prop_assert!(!text.contains(char::is_control) && text.chars().count() <= COLUMNS, "{text}");
-                }
-            }
-        }
-    }
-}
+mod tests;

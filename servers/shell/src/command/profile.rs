@@ -17,7 +17,8 @@ pid|all   one process, or every one; `all` is how chains are said without a pid
 chains    how many to print, 1 to 512, the hottest first; 8 if not said
 depth N   frames of a chain, 1 to 48; 8 if not said. A sample holds 16 of the
           program that ran, and more only with those of its clients
-source S  pmu, timer or tick; the best that works if not said
+source S  pmu, timer or tick, or pmu/nmi or timer/nmi as the report prints;
+          the best that works if not said
 by-client each process with what servers did for it, and 3 chains of each
 folded    one chain a line, for flame graphs
 -v        nothing shortened, and every counter

@@ -78,10 +78,12 @@ fn is_of(chain: &Chain, image: &str) -> bool {
 }
 
 /// Arguments that are wrong, and how the refusal names them and what is allowed.
-const REFUSALS: [(&str, [&str; 2]); 14] = [
+const REFUSALS: [(&str, [&str; 2]); 16] = [
     ("0", ["window `0`", "1 to 2000"]),
     ("2001", ["window `2001`", "1 to 2000"]),
-    ("x", ["window `x`", "1 to 2000"]),
+    ("x", ["word `x`", "by-client"]),
+    ("by_client", ["word `by_client`", "probably by-client"]),
+    ("100 all 8 deph 4", ["word `deph`", "probably depth N"]),
     ("100 x", ["process `x`", "or all"]),
     ("100 999999", ["pid 999999", "or all"]),
     ("100 all 0", ["chains `0`", "1 to 512"]),
