@@ -43,7 +43,7 @@ pub unsafe fn write(at: u64, bytes: &[u8]) {
 /// Writes zeros.
 ///
 /// # Safety
-/// As for [`write`].
+/// As for [`write()`].
 pub unsafe fn clear(at: u64, bytes: u64) {
     // SAFETY: mapped, and the caller vouches for the rest.
     unsafe { core::ptr::write_bytes(at as *mut u8, 0, bytes as usize) };
