@@ -23,8 +23,8 @@ impl Words for &[AtomicU64; 512] {
     }
 }
 
-/// Physical memory, through the direct map. Addresses given here were checked by the caller: they lie in RAM.
-pub trait PhysMemory: Sync {
+/// Physical memory for reading, through the direct map: all of it that samples need.
+pub trait PhysRead: Sync {
     /// A frame's words.
     type Words<'a>: Words
     where
@@ -39,6 +39,14 @@ pub trait PhysMemory: Sync {
         let number = tagged.wrapping_sub(Entry::TO_USER).rotate_right(12);
         self.words(Frame(u32::try_from(number).ok()?))
     }
+    /// Whether a frame is RAM that the direct map covers.
+    fn is_ram(&self, frame: Frame) -> bool {
+        self.words(frame).is_some()
+    }
+}
+
+/// Physical memory, through the direct map. Addresses given here were checked by the caller: they lie in RAM.
+pub trait PhysMemory: PhysRead {
     /// Reads a word; `at` is 8-byte aligned. The load is atomic.
     fn read(&self, at: PhysAddr) -> u64;
     /// Writes a word; `at` is 8-byte aligned. The store is atomic.
@@ -51,10 +59,6 @@ pub trait PhysMemory: Sync {
     fn read_bytes(&self, from: PhysAddr, to: &mut [u8]);
     /// Copies bytes into one frame.
     fn write_bytes(&self, to: PhysAddr, from: &[u8]);
-    /// Whether a frame is RAM that the direct map covers.
-    fn is_ram(&self, frame: Frame) -> bool {
-        self.words(frame).is_some()
-    }
 }
 
 /// Everything else the kernel asks of the machine.

@@ -23,7 +23,7 @@ use kcore::boot::acpi::madt::{IO_APICS_MAX, Madt};
 use kcore::boot::features::Features;
 use kcore::boot::memory::{Range, RangeSet};
 use kcore::boot::tsc::Scale;
-use kcore::hardware::{Hardware, PhysMemory};
+use kcore::hardware::{Hardware, PhysMemory, PhysRead};
 use kcore::mem::entry::Entry;
 use kcore::mem::frame_set::FrameSet;
 use kcore::profile::Machine as SampledMachine;
@@ -192,7 +192,7 @@ impl Machine {
     }
 }
 
-impl PhysMemory for Machine {
+impl PhysRead for Machine {
     type Words<'a> = &'static [AtomicU64; 512];
 
     #[inline]
@@ -211,6 +211,9 @@ impl PhysMemory for Machine {
         // SAFETY: as for `words`.
         Some(unsafe { &*words.cast() })
     }
+}
+
+impl PhysMemory for Machine {
     fn read(&self, at: PhysAddr) -> u64 {
         let word = self.ram::<AtomicU64>(at, 8);
         assert!(word.is_aligned(), "{at:?} is not the address of a word");

@@ -3,7 +3,7 @@
 
 use super::supply::Supply;
 use crate::base::addr::{Frame, PhysAddr};
-use crate::hardware::PhysMemory;
+use crate::hardware::{PhysMemory, PhysRead};
 use ipc::abi::Error;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -40,13 +40,16 @@ impl FakeMemory {
     }
 }
 
-impl PhysMemory for FakeMemory {
+impl PhysRead for FakeMemory {
     type Words<'a> = &'a [AtomicU64; 512];
 
     fn words(&self, frame: Frame) -> Option<&[AtomicU64; 512]> {
         let index = frame.0.checked_sub(self.first)? as usize;
         self.words.get(index * 512..)?.first_chunk()
     }
+}
+
+impl PhysMemory for FakeMemory {
     fn read(&self, at: PhysAddr) -> u64 {
         self.word(at).load(Ordering::Acquire)
     }

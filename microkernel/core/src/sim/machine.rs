@@ -5,7 +5,7 @@ use super::nmis;
 use crate::base::addr::{Frame, Nanos, PhysAddr, Tsc, UserAddr};
 use crate::base::cpu::CpuId;
 use crate::boot::memory::Range;
-use crate::hardware::{Hardware, PhysMemory};
+use crate::hardware::{Hardware, PhysMemory, PhysRead};
 use crate::mem::fake::FakeMemory;
 use crate::mem::paging::Tables;
 use crate::pmu::NoMonitor;
@@ -244,13 +244,16 @@ impl Machine {
     }
 }
 
-impl PhysMemory for Machine {
+impl PhysRead for Machine {
     type Words<'a> = &'a [AtomicU64; 512];
 
     fn words(&self, frame: Frame) -> Option<&[AtomicU64; 512]> {
         self.point();
         self.memory.words(frame)
     }
+}
+
+impl PhysMemory for Machine {
     fn read(&self, at: PhysAddr) -> u64 {
         self.point();
         self.memory.read(at)

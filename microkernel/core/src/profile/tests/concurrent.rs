@@ -1,10 +1,10 @@
 //! A client that wakes, runs and waits again on a host thread of its own while its part is read: registers, stack and page tables change
 //! at every moment. A part that is kept is one that was there, whole, while the client waited.
 
-use crate::base::addr::{Frame, PhysAddr, Tsc};
+use crate::base::addr::{Frame, Tsc};
 use crate::base::cpu::CpuId;
 use crate::base::regs::{Reg, SavedRegs};
-use crate::hardware::PhysMemory;
+use crate::hardware::{PhysMemory, PhysRead};
 use crate::mem::fake::{FIRST, FakeMemory};
 use crate::pmu::NoMonitor;
 use crate::profile::clients::{client_parts, usual_parts};
@@ -50,24 +50,12 @@ impl KernelWords for NoStack {
     }
 }
 
-impl PhysMemory for Memory {
+impl PhysRead for Memory {
     type Words<'a> = &'a [Word; 512];
 
     fn words(&self, frame: Frame) -> Option<&[Word; 512]> {
         self.0.words(frame)
     }
-    fn read(&self, at: PhysAddr) -> u64 {
-        self.0.read(at)
-    }
-    fn write(&self, at: PhysAddr, value: u64) {
-        self.0.write(at, value);
-    }
-    fn copy(&self, _: PhysAddr, _: PhysAddr, _: usize) {}
-    fn zero(&self, frame: Frame) {
-        self.0.zero(frame);
-    }
-    fn read_bytes(&self, _: PhysAddr, _: &mut [u8]) {}
-    fn write_bytes(&self, _: PhysAddr, _: &[u8]) {}
 }
 
 impl Machine for Memory {
@@ -153,11 +141,11 @@ fn lay_out(memory: &Memory, regs: &SavedRegs, n: u64) {
     regs.set(Reg::Rbp, frame(0));
     for (depth, &address) in callers.iter().enumerate() {
         let place = stack.start().offset(at(depth) - STACK);
-        memory.write(place, frame(depth + 1));
-        memory.write(place.offset(8), address);
+        memory.0.write(place, frame(depth + 1));
+        memory.0.write(place.offset(8), address);
     }
     let entry = TABLES[3].start().offset((STACK >> 12) * 8);
-    memory.write(entry, stack.start().0 | ALL);
+    memory.0.write(entry, stack.start().0 | ALL);
     memory.0.spoil(last);
 }
 
@@ -192,10 +180,10 @@ impl Drop for Stop<'_> {
 fn a_part_that_is_kept_was_there_while_the_client_waited() {
     let memory = Memory(FakeMemory::new(6));
     for pair in TABLES.windows(2) {
-        memory.zero(pair[0]);
-        memory.write(pair[0].start(), pair[1].start().0 | ALL);
+        memory.0.zero(pair[0]);
+        memory.0.write(pair[0].start(), pair[1].start().0 | ALL);
     }
-    memory.zero(TABLES[3]);
+    memory.0.zero(TABLES[3]);
     let pair = Pair {
         sequence: Word::new(1),
         serving: Word::new(0),

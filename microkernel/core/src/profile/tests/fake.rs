@@ -4,7 +4,7 @@
 use crate::base::addr::{Frame, PhysAddr, Tsc};
 use crate::base::cpu::CpuId;
 use crate::base::regs::{Reg, SavedRegs};
-use crate::hardware::{PhysMemory, Words};
+use crate::hardware::{PhysRead, Words};
 use crate::mem::entry::Entry;
 use crate::pmu::fake::ThreadMonitor;
 use crate::profile::{KernelWords, Machine, Names, Span, ThreadView, Threads};
@@ -112,6 +112,17 @@ impl Fake {
     pub fn count(&self) -> u64 {
         self.reads.load(Relaxed)
     }
+    /// A word of its RAM.
+    pub fn read(&self, at: PhysAddr) -> u64 {
+        assert!(at.0.is_multiple_of(8), "misaligned read");
+        assert!(self.ram.contains(&((at.0 >> 12) as u32)), "not RAM");
+        let reads = self.reads.fetch_add(1, Relaxed);
+        let word = self.words.get(&at.0).copied().unwrap_or(0);
+        match self.spoilt_after {
+            Some(after) if reads >= after => word ^ 0x5555 << (reads % 40),
+            _ => word,
+        }
+    }
 }
 
 /// A frame of it.
@@ -128,7 +139,7 @@ impl Words for FakeWords<'_> {
     }
 }
 
-impl PhysMemory for Fake {
+impl PhysRead for Fake {
     type Words<'f> = FakeWords<'f>;
 
     fn words(&self, frame: Frame) -> Option<FakeWords<'_>> {
@@ -142,31 +153,6 @@ impl PhysMemory for Fake {
             return None;
         }
         self.words(Frame(u32::try_from(number).ok()?))
-    }
-    fn read(&self, at: PhysAddr) -> u64 {
-        assert!(at.0.is_multiple_of(8), "misaligned read");
-        assert!(self.ram.contains(&((at.0 >> 12) as u32)), "not RAM");
-        let reads = self.reads.fetch_add(1, Relaxed);
-        let word = self.words.get(&at.0).copied().unwrap_or(0);
-        match self.spoilt_after {
-            Some(after) if reads >= after => word ^ 0x5555 << (reads % 40),
-            _ => word,
-        }
-    }
-    fn write(&self, _: PhysAddr, _: u64) {
-        panic!("the sampling path writes nothing");
-    }
-    fn copy(&self, _: PhysAddr, _: PhysAddr, _: usize) {
-        panic!("the sampling path writes nothing");
-    }
-    fn zero(&self, _: Frame) {
-        panic!("the sampling path writes nothing");
-    }
-    fn read_bytes(&self, _: PhysAddr, _: &mut [u8]) {
-        panic!("the sampling path reads words");
-    }
-    fn write_bytes(&self, _: PhysAddr, _: &[u8]) {
-        panic!("the sampling path writes nothing");
     }
 }
 

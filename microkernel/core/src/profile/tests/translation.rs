@@ -2,7 +2,6 @@
 
 use super::fake::{ALL, Fake, LARGE, PRESENT, USER};
 use crate::base::addr::{Frame, PhysAddr};
-use crate::hardware::PhysMemory;
 use crate::profile::translate::UserMemory;
 use ipc::abi::layout::USER_END;
 use proptest::prelude::*;

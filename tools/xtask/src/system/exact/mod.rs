@@ -12,6 +12,7 @@ mod sampler;
 mod shadow;
 mod switch;
 mod tally;
+mod thread;
 mod verdict;
 mod walk;
 

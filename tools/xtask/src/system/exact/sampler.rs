@@ -2,24 +2,22 @@
 //! still.
 
 use std::ops::Range;
-use std::sync::atomic::AtomicU32;
 
 use anyhow::{Context as _, Result, ensure};
 use ipc::abi::profile::{DOMAINS_ALL, EVENT_CYCLES, EventSpec, SourceRequest};
-use kcore::base::addr::{Frame, PhysAddr, Tsc};
+use kcore::base::addr::{Frame, Tsc};
 use kcore::base::cpu::{Cpu, CpuId};
-use kcore::base::regs::{Reg, SavedRegs};
-use kcore::hardware::{PhysMemory, Words};
+use kcore::hardware::{PhysRead, Words};
 use kcore::pmu::NoMonitor;
 use kcore::profile::{
-    CpuState, Driver, Interrupted, KernelMap, KernelWords, Machine, Names, SampleSource, Span,
-    ThreadView, Threads, Tick,
+    CpuState, Driver, Interrupted, KernelMap, KernelWords, Machine, SampleSource, Span, Tick,
 };
 use object::{Object as _, ObjectSymbol as _};
 use sample_ring::{AtomicU64, Geometry, Reader, Sample, Writer};
 
 use super::super::disassembly::vector_stub;
 use super::super::probe::{Ram, Registers};
+use super::thread::{Current, Thread};
 
 /// The one CPU.
 const CPU: CpuId = CpuId(0);
@@ -76,33 +74,6 @@ impl Layout {
     }
 }
 
-/// A thread that a sample is of: its process, and where its program is while it is in the kernel.
-#[derive(Debug)]
-pub struct Thread {
-    ids: AtomicU64,
-    image: AtomicU32,
-    root: u64,
-    regs: SavedRegs,
-}
-
-impl Thread {
-    /// The thread whose registers end there.
-    #[must_use]
-    pub fn read(ram: &Ram, root: u64, pid: u32, end: u64) -> Option<Self> {
-        let regs = SavedRegs::new();
-        let start = end - size_of::<SavedRegs>() as u64;
-        for reg in [Reg::Rip, Reg::Rsp, Reg::Rbp] {
-            regs.set(reg, ram.word_at(root, start + reg as u64 * 8)?);
-        }
-        Some(Self {
-            ids: AtomicU64::new(u64::from(pid) | u64::from(pid) << 32),
-            image: AtomicU32::new(0),
-            root,
-            regs,
-        })
-    }
-}
-
 /// A machine at a moment.
 #[derive(Debug)]
 pub struct Moment<'r> {
@@ -114,14 +85,12 @@ pub struct Moment<'r> {
     pub scratch: u64,
     /// The kernel's stack.
     pub stack: Range<u64>,
-    /// Who runs, or who is worked for.
-    pub thread: Option<Thread>,
 }
 
 impl Moment<'_> {
-    /// What a sample interrupts.
+    /// What a sample interrupts, while this thread runs or is worked for.
     #[must_use]
-    pub fn interrupted(&self, idle: &Range<u64>) -> Interrupted {
+    pub fn interrupted(&self, idle: &Range<u64>, current: Current<'_>) -> Interrupted {
         let registers = self.registers;
         Interrupted {
             rip: registers.rip(),
@@ -130,7 +99,7 @@ impl Moment<'_> {
             rflags: registers.rflags(),
             rcx: registers.rcx(),
             scratch: self.scratch,
-            entered: self.thread.as_ref().map_or(0, |it| it.regs.end()),
+            entered: current.0.map_or(0, Thread::entered),
             user: registers.is_user(),
             idle: idle.contains(&registers.rip()),
         }
@@ -151,7 +120,7 @@ impl Words for RamWords<'_> {
     }
 }
 
-impl PhysMemory for Moment<'_> {
+impl PhysRead for Moment<'_> {
     type Words<'a>
         = RamWords<'a>
     where
@@ -161,24 +130,6 @@ impl PhysMemory for Moment<'_> {
         self.ram.word(frame.start().0)?;
         let ram = self.ram;
         Some(RamWords { ram, frame })
-    }
-    fn read(&self, at: PhysAddr) -> u64 {
-        self.ram.word(at.0).unwrap_or(0)
-    }
-    fn write(&self, _: PhysAddr, _: u64) {
-        unreachable!("sampling only reads");
-    }
-    fn copy(&self, _: PhysAddr, _: PhysAddr, _: usize) {
-        unreachable!("sampling only reads");
-    }
-    fn zero(&self, _: Frame) {
-        unreachable!("sampling only reads");
-    }
-    fn read_bytes(&self, _: PhysAddr, _: &mut [u8]) {
-        unreachable!("sampling reads words");
-    }
-    fn write_bytes(&self, _: PhysAddr, _: &[u8]) {
-        unreachable!("sampling only reads");
     }
 }
 
@@ -211,7 +162,7 @@ impl Machine for Moment<'_> {
         Tsc(1)
     }
     fn space(&self) -> Frame {
-        frame(self.registers.cr3())
+        Frame((self.registers.cr3() >> 12) as u32)
     }
     fn kernel_stack(&self, _: CpuId, rsp: u64) -> Option<StackWords<'_>> {
         let (start, end) = (self.stack.start, self.stack.end);
@@ -223,38 +174,6 @@ impl Machine for Moment<'_> {
     }
     fn monitor(&self) -> &NoMonitor {
         &NoMonitor
-    }
-}
-
-/// A table's frame.
-const fn frame(at: u64) -> Frame {
-    Frame((at >> 12) as u32)
-}
-
-impl Threads for &Moment<'_> {
-    type Thread = ();
-
-    fn current(&self) -> Option<()> {
-        self.thread.as_ref().map(|_| ())
-    }
-    fn names(&self, (): ()) -> Names<'_> {
-        let Thread { ids, image, .. } = self.thread.as_ref().expect("one is current");
-        Names { ids, image }
-    }
-    fn view(&self, (): ()) -> Option<ThreadView<'_>> {
-        let thread = self.thread.as_ref()?;
-        Some(ThreadView {
-            names: self.names(()),
-            root: frame(thread.root),
-            regs: &thread.regs,
-        })
-    }
-    // Chains that go on in a client are another test's matter.
-    fn served(&self, (): ()) -> Option<((), u64)> {
-        None
-    }
-    fn sequence(&self, (): ()) -> u64 {
-        0
     }
 }
 
@@ -294,13 +213,15 @@ impl Sampler {
     ///
     /// # Errors
     /// If there is none, or several.
-    pub fn sample<M: Machine>(&mut self, at: &Interrupted, moment: &M) -> Result<Sample>
-    where
-        for<'m> &'m M: Threads,
-    {
+    pub fn sample(
+        &mut self,
+        at: &Interrupted,
+        machine: &impl Machine,
+        current: Current<'_>,
+    ) -> Result<Sample> {
         loop {
             // The first tick arms, and takes none.
-            let _ = self.driver.on_tick(CPU, at, 0, moment, moment);
+            let _ = self.driver.on_tick(CPU, at, 0, machine, current);
             let samples: Result<Vec<Sample>, _> = self.reader.drain()?.collect();
             let samples = samples?;
             ensure!(samples.len() <= 1, "one tick took several samples");

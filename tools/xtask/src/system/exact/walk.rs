@@ -16,9 +16,10 @@ use crate::test::Verdict as Passed;
 use super::super::probe::{Block, Probe, Ram, Registers, Remote};
 use super::DEEP;
 use super::paths::state::State;
-use super::sampler::{Layout, Moment, Sampler, Thread};
+use super::sampler::{Layout, Moment, Sampler};
 use super::shadow::{self, Calls, Flow, Shadow};
 use super::tally::{Callers, Tally};
+use super::thread::{Current, Thread};
 
 /// Entries that are looked at after a line was typed: system calls and ticks.
 const ENTRIES: usize = 150;
@@ -198,12 +199,13 @@ impl<'c, 'a> Walk<'c, 'a> {
             registers: at,
             scratch: block.word(ram, at, Block::SCRATCH)?,
             stack: block.stack.clone(),
-            thread: known
-                .as_ref()
-                .and_then(|known| Thread::read(ram, known.root, pid, end)),
         };
-        let interrupted = moment.interrupted(&self.layout.idle);
-        let sample = self.sampler.sample(&interrupted, &moment)?;
+        let thread = known
+            .as_ref()
+            .and_then(|known| Thread::read(ram, known.root, pid, end));
+        let current = Current(thread.as_ref());
+        let interrupted = moment.interrupted(&self.layout.idle, current);
+        let sample = self.sampler.sample(&interrupted, &moment, current)?;
         let atlas = Atlas {
             catalog: self.catalog,
             processes: &self.processes,

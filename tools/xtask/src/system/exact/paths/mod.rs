@@ -249,7 +249,7 @@ impl Judge<'_, '_> {
         truth: Vec<u64>,
         on_purpose: bool,
     ) -> Passed {
-        let sample = self.sampler.sample(at, scene)?;
+        let sample = self.sampler.sample(at, scene, scene.current())?;
         let chain = chain::chain(&sample, DEEP, self.atlas);
         let callers = Callers {
             pid,

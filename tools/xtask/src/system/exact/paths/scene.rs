@@ -1,16 +1,16 @@
 //! A machine of nothing but a program's stack and the kernel's, for the kernel's own code to take a sample of.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use ipc::abi::layout::PAGE_SIZE;
-use kcore::base::addr::{Frame, PhysAddr, Tsc};
+use kcore::base::addr::{Frame, Tsc};
 use kcore::base::cpu::CpuId;
 use kcore::base::regs::{Reg, SavedRegs};
-use kcore::hardware::{PhysMemory, Words};
+use kcore::hardware::{PhysRead, Words};
 use kcore::pmu::NoMonitor;
-use kcore::profile::{Interrupted, KernelWords, Machine, Names, Span, ThreadView, Threads};
+use kcore::profile::{Interrupted, KernelWords, Machine, Span};
 
+use super::super::thread::{Current, Thread};
 use super::state::State;
 
 /// Bytes of each stack.
@@ -91,9 +91,7 @@ impl Called {
 pub struct Scene<'s> {
     program: &'s State,
     kernel: &'s State,
-    regs: SavedRegs,
-    ids: AtomicU64,
-    image: AtomicU32,
+    thread: Thread,
     /// What words are that nobody knows. It looks like a return address.
     unknown: u64,
 }
@@ -109,11 +107,15 @@ impl<'s> Scene<'s> {
         Self {
             program,
             kernel,
-            regs,
-            ids: AtomicU64::new(u64::from(pid) | u64::from(pid) << 32),
-            image: AtomicU32::new(0),
+            thread: Thread::new(pid, Frame(ROOT), regs),
             unknown,
         }
+    }
+
+    /// Its thread.
+    #[must_use]
+    pub const fn current(&self) -> Current<'_> {
+        Current(Some(&self.thread))
     }
 
     /// It is interrupted in its program.
@@ -139,7 +141,7 @@ impl<'s> Scene<'s> {
             rflags: 2,
             rcx: self.unknown,
             scratch: self.unknown,
-            entered: self.regs.end(),
+            entered: self.thread.entered(),
             user: false,
             idle: false,
         }
@@ -175,7 +177,7 @@ impl Words for SceneWords<'_, '_> {
     }
 }
 
-impl<'s> PhysMemory for Scene<'s> {
+impl<'s> PhysRead for Scene<'s> {
     type Words<'a>
         = SceneWords<'a, 's>
     where
@@ -186,25 +188,6 @@ impl<'s> PhysMemory for Scene<'s> {
         (ROOT..end)
             .contains(&frame.0)
             .then_some(SceneWords(self, frame.0))
-    }
-    fn read(&self, at: PhysAddr) -> u64 {
-        let frame = u32::try_from(at.0 / PAGE_SIZE).unwrap_or_default();
-        self.physical(frame, at.0 % PAGE_SIZE / 8)
-    }
-    fn write(&self, _: PhysAddr, _: u64) {
-        unreachable!("sampling only reads");
-    }
-    fn copy(&self, _: PhysAddr, _: PhysAddr, _: usize) {
-        unreachable!("sampling only reads");
-    }
-    fn zero(&self, _: Frame) {
-        unreachable!("sampling only reads");
-    }
-    fn read_bytes(&self, _: PhysAddr, _: &mut [u8]) {
-        unreachable!("sampling reads words");
-    }
-    fn write_bytes(&self, _: PhysAddr, _: &[u8]) {
-        unreachable!("sampling only reads");
     }
 }
 
@@ -240,30 +223,5 @@ impl<'s> Machine for Scene<'s> {
     }
     fn monitor(&self) -> &NoMonitor {
         &NoMonitor
-    }
-}
-
-impl Threads for &Scene<'_> {
-    type Thread = ();
-
-    fn current(&self) -> Option<()> {
-        Some(())
-    }
-    fn names(&self, (): ()) -> Names<'_> {
-        let Scene { ids, image, .. } = self;
-        Names { ids, image }
-    }
-    fn view(&self, (): ()) -> Option<ThreadView<'_>> {
-        Some(ThreadView {
-            names: self.names(()),
-            root: Frame(ROOT),
-            regs: &self.regs,
-        })
-    }
-    fn served(&self, (): ()) -> Option<((), u64)> {
-        None
-    }
-    fn sequence(&self, (): ()) -> u64 {
-        0
     }
 }
