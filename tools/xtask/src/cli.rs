@@ -1,5 +1,6 @@
 //! The command line. `run.sh` knows the names of the options and prints the usage; values are checked here.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -8,6 +9,7 @@ use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::child;
 use crate::text;
 
 /// Status for an argument that is wrong, after a line that names it.
@@ -105,6 +107,15 @@ pub enum Command {
         /// A server instead: a package, a protocol, and a program that calls it.
         #[arg(long)]
         server: bool,
+    },
+    /// Become a program that ends with its parent.
+    #[command(name = child::BECOME, hide = true)]
+    Become {
+        /// The parent's process id.
+        parent: u32,
+        /// The program, and its arguments.
+        #[arg(last = true, required = true)]
+        program: Vec<OsString>,
     },
     /// Build, then pass every test.
     Test {

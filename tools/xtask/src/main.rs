@@ -3,6 +3,7 @@
 
 mod bench;
 mod build;
+mod child;
 mod cli;
 mod gdb;
 mod new;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
             let kind = if server { Kind::Server } else { Kind::Program };
             new::run(&workspace, &name, kind)
         }
+        Command::Become { parent, program } => Err(child::replace(parent, &program)),
         Command::Test { filter } => test::run(&workspace, filter.as_deref().unwrap_or("")),
     });
     result.unwrap_or_else(|error| {

@@ -6,12 +6,14 @@
 //! - The network card needs no boot ROM, so it needs no package that has one.
 
 use std::env;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Command;
 
 use ipc::abi::layout::EXIT_PORT;
 
 use crate::build::Image;
+use crate::child;
 use crate::cli::{Accel, BootOptions, Shim};
 
 /// UDP port of the remote shell, in the guest and, unless another is asked for, on the host: SOND on a telephone.
@@ -125,10 +127,15 @@ pub fn bare() -> Command {
     qemu
 }
 
-/// QEMU, by the name that the environment gives it, in the directory that `run.sh` was called from.
-fn qemu() -> Command {
+/// What QEMU is called, unless the environment gives another name.
+pub fn name() -> OsString {
     let name = env::var_os("QEMU").filter(|name| !name.is_empty());
-    let mut qemu = Command::new(name.unwrap_or_else(|| "qemu-system-x86_64".into()));
+    name.unwrap_or_else(|| "qemu-system-x86_64".into())
+}
+
+/// QEMU, in the directory that `run.sh` was called from. It ends with this process.
+fn qemu() -> Command {
+    let mut qemu = child::command(name());
     if let Some(directory) = env::var_os("SONDE_INVOKED_FROM") {
         qemu.current_dir(PathBuf::from(directory));
     }

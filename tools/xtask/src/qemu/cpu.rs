@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::cli::BootOptions;
 
-use super::command::bare;
+use super::command::{bare, name};
 
 /// QEMU has no such model.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub fn check(options: &BootOptions) -> Result<(), NoSuchModel> {
         Ok(listed)
             if listed.status.success() && !has(&String::from_utf8_lossy(&listed.stdout), model) =>
         {
-            let qemu = qemu.get_program().display().to_string();
+            let qemu = name().display().to_string();
             let model = model.to_owned();
             Err(NoSuchModel { model, qemu })
         }

@@ -109,10 +109,8 @@ fn start(machine: &Machine, image: &Image, ended: mpsc::Sender<Event>) -> Result
     if let Some(port) = machine.debugger {
         eprintln!("xtask: waiting for: {}", gdb::command_line(image, port));
     }
-    let mut qemu = machine.command(image);
-    let mut child = qemu
-        .spawn()
-        .with_context(|| format!("cannot run {}", qemu.get_program().display()))?;
+    let child = machine.command(image).spawn();
+    let mut child = child.context("QEMU cannot be started")?;
     let pid = pid(&child)?;
     thread::spawn(move || ended.send(Event::Ended(child.wait())));
     Ok(pid)

@@ -1,14 +1,14 @@
 //! `reboot`: what it asks of QEMU, and the whole way through `run.sh` to a second boot, which knows nothing of the first.
 
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 
+use crate::child;
 use crate::qemu::{REBOOT, debug_exit};
 use crate::test::{Case, Context, Verdict};
 
-use super::guest::{Guest, PATIENCE};
+use super::guest::Guest;
 use super::session::Session;
 
 /// The tests.
@@ -28,10 +28,8 @@ fn ask(context: &Context<'_>) -> Verdict {
 /// With every CPU busy, and a trace on, when it is asked for.
 fn boot_again(context: &Context<'_>) -> Verdict {
     context.image()?;
-    // What `run.sh` starts outlives it if this test fails; the time ends that.
-    let seconds = (3 * PATIENCE).as_secs().to_string();
-    let mut command = Command::new(context.workspace.root.join("run.sh"));
-    command.args(["--smp", "2", "--timeout", &seconds]);
+    let mut command = child::command(context.workspace.root.join("run.sh"));
+    command.args(["--smp", "2"]);
     let mut session = Session::begin(Guest::start(command)?)?;
     let servers = session.processes()?;
     session.run("demo")?;

@@ -12,6 +12,7 @@ use std::process::{Command, Output, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
 
+use crate::child;
 use crate::workspace::Workspace;
 
 use super::{Context, Report, run_cases};
@@ -27,9 +28,9 @@ pub fn run(context: &Context<'_>) -> Result<Report> {
     Ok(run_cases(context, 2, &cases))
 }
 
-/// `run.sh` with these arguments.
+/// `run.sh` with these arguments. It ends with this process.
 fn run_sh(workspace: &Workspace, arguments: &[&str]) -> Command {
-    let mut command = Command::new(workspace.root.join("run.sh"));
+    let mut command = child::command(workspace.root.join("run.sh"));
     command.args(arguments).stdin(Stdio::null());
     command
 }

@@ -1,11 +1,16 @@
 //! `run.sh boot` with a QEMU that only pretends: what it is told, what passes through, and what each end means.
 
 use std::fs;
-use std::process::Command;
+use std::io::Read as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 
+use crate::system::guest::PATIENCE;
 use crate::test::{Case, Context, Verdict};
 
 use super::{Toolbox, expect_status, output, run_sh};
@@ -25,6 +30,9 @@ pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
         Case::new("a_cpu_that_qemu_does_not_have_is_refused", || cpu(context)),
         Case::new("the_time_ends_a_machine_that_hangs", || timeout(context)),
         Case::new("a_signal_ends_the_machine_too", || signal(context)),
+        Case::new("the_machine_ends_with_whoever_waits_for_it", || {
+            killed(context)
+        }),
         Case::new("kvm_that_aborts_is_replaced", || kvm(context)),
     ]
 }
@@ -223,6 +231,27 @@ fn signal(context: &Context<'_>) -> Verdict {
         !is_alive(fs::read_to_string(pid)?.trim()),
         "the machine still runs"
     );
+    Ok(())
+}
+
+fn killed(context: &Context<'_>) -> Verdict {
+    let tools = Toolbox::new(context.workspace, "killed")?;
+    // It kills its parent, as a host that is out of memory would, and runs as long as it has input.
+    let mut command = boot(context, &tools, "kill -KILL $PPID; exec cat", &[])?;
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn()?;
+    let input = child.stdin.take();
+    let mut stdout = child.stdout.take().context("no stdout")?;
+    let status = child.wait()?;
+    ensure!(status.signal() == Some(9), "{status}");
+    let (sender, ended) = mpsc::channel();
+    thread::spawn(move || {
+        let read = stdout.read_to_end(&mut Vec::new());
+        let _ = sender.send(read);
+    });
+    let read = ended.recv_timeout(PATIENCE);
+    drop(input);
+    read.context("the machine still runs")??;
     Ok(())
 }
 
