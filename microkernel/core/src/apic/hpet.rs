@@ -34,8 +34,10 @@ const BY_MESSAGE: u32 = 1 << 14;
 /// Most timers that an HPET has.
 pub const TIMERS_MAX: u64 = 32;
 
-/// Most counts until an interrupt: half of what the counter's 32 bits hold, so that what has passed is told from what is to come.
-pub const COUNTS_MAX: u64 = 1 << 31;
+/// Most counts until an interrupt: less than half of what 32 bits hold, so that what has passed is told from what is to come. The
+/// specification needs no such bound, since a timer compares for equality; QEMU (7.2, `hpet_calculate_diff`) takes the distance as
+/// a signed number, and interrupts at once if that is not above zero.
+pub const COUNTS_MAX: u64 = i32::MAX as u64;
 
 /// Bytes of the registers of an HPET with all its timers.
 pub const BYTES: u64 = TIMERS + TIMERS_MAX * TIMER_BYTES;
@@ -127,7 +129,7 @@ impl<B: HpetBus> OneShot<B> {
     pub fn passed(&self) -> Option<u32> {
         let asked = self.asked.load(Relaxed);
         let since = self.bus.read(COUNTER).wrapping_sub(asked);
-        (u64::from(since) < COUNTS_MAX).then_some(since)
+        (since.cast_signed() >= 0).then_some(since)
     }
 }
 
@@ -217,5 +219,20 @@ mod tests {
         assert_eq!(comparator(), asked + 53, "never now: that would be missed");
         timer.start(u64::MAX);
         assert_eq!(timer.passed(), None);
+    }
+
+    #[test]
+    fn no_time_that_is_asked_for_is_taken_for_one_that_has_passed() {
+        let hpet = fake(&[1 << 8]);
+        let timer = OneShot::find(&hpet, 100_000_000, 24).unwrap();
+        timer.prepare();
+        for counts in [1, 2, COUNTS_MAX / 2, COUNTS_MAX, COUNTS_MAX + 1, u64::MAX] {
+            timer.start(counts);
+            let comparator = hpet.registers.borrow()[&(TIMERS + COMPARATOR)];
+            // As QEMU takes it, in the count in which the timer was set.
+            let distance = comparator.wrapping_sub(hpet.counter.get()).cast_signed();
+            assert_eq!(distance as u64, counts.min(COUNTS_MAX), "{counts}");
+            assert!(distance > 0, "{counts}");
+        }
     }
 }
