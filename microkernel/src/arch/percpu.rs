@@ -13,6 +13,7 @@ use core::mem::offset_of;
 use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
 use ipc::abi::inspect::{StackInfo, StackKind};
 use kcore::apic::timer::TimerPlan;
+use kcore::base::block;
 use kcore::base::cpu::{CPUS_MAX, CpuId};
 use kcore::boot::memory::Range;
 use kcore::profile::{KernelWords, Span};
@@ -44,7 +45,7 @@ pub const KERNEL_CS: u16 = 0x08;
 const KERNEL_SS: u16 = 0x10;
 const TSS: u16 = 0x28;
 
-/// A CPU's block. The stubs know the first five words by their offsets, and so do tests that look at them from outside (`probe/block.rs`).
+/// A CPU's block. The stubs know the first five words by their [`offset`]s, and so does who looks at them from outside ([`block`]).
 #[repr(C)]
 pub struct PerCpu {
     me: *const PerCpu,
@@ -97,6 +98,12 @@ pub mod offset {
     /// The kernel's own root table.
     pub const ROOT: usize = offset_of!(PerCpu, root);
 }
+
+const _: () = assert!(
+    offset::REGS_END == block::REGS_END
+        && offset::SCRATCH == block::SCRATCH
+        && offset::STACK_TOP == block::STACK_TOP
+);
 
 /// Bit per CPU that has a block.
 static CREATED: AtomicU64 = AtomicU64::new(0);

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::{Context as _, Result, ensure};
 use iced_x86::{Instruction, InstructionInfoFactory};
 use kcore::apic::vector;
+use kcore::base::block::{REGS_END, SCRATCH};
 use profd::atlas::Atlas;
 use profd::catalog::Catalog;
 use profd::chain;
@@ -134,7 +135,7 @@ impl<'c, 'a> Walk<'c, 'a> {
                 break;
             }
             let ram = &probe.ram;
-            let end = block.word(ram, &at, Block::REGS_END)?;
+            let end = block.word(ram, &at, REGS_END)?;
             let between = self.look(ram, &block, &mut shadow, &at, end)?;
             stale = if self.tally.instructions() > known {
                 0
@@ -197,7 +198,7 @@ impl<'c, 'a> Walk<'c, 'a> {
         let moment = Moment {
             ram,
             registers: at,
-            scratch: block.word(ram, at, Block::SCRATCH)?,
+            scratch: block.word(ram, at, SCRATCH)?,
             stack: block.stack.clone(),
         };
         let thread = known

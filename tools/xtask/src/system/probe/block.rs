@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use anyhow::{Context as _, Result};
 use ipc::abi::layout::PAGE_SIZE;
+use kcore::base::block::STACK_TOP;
 
 use super::{Ram, Registers};
 
@@ -16,20 +17,13 @@ pub struct Block {
 }
 
 impl Block {
-    /// Where the word is that says where the thread's registers end. This and the next two are as `percpu.rs` lays them out.
-    pub const REGS_END: u64 = 8;
-    /// Where the stub of SYSCALL puts the program's RSP.
-    pub const SCRATCH: u64 = 16;
-    /// Where the word is that says where the kernel's stack ends.
-    const STACK_TOP: u64 = 24;
-
     /// Of a CPU that is at the first instruction of an entry from a program.
     ///
     /// # Errors
     /// If it is not.
     pub fn find(ram: &Ram, at: &Registers) -> Result<Self> {
         let block = at.kernel_gs();
-        let top = ram.word_at(at.cr3(), block + Self::STACK_TOP);
+        let top = ram.word_at(at.cr3(), block + STACK_TOP as u64);
         let top = top.context("GS is not that of the kernel")?;
         let mut start = top & !(PAGE_SIZE - 1);
         while ram.physical(at.cr3(), start - PAGE_SIZE).is_some() {
@@ -39,12 +33,12 @@ impl Block {
         Ok(Self { at: block, stack })
     }
 
-    /// The word at this offset.
+    /// The word at this offset, one of [`kcore::base::block`]'s.
     ///
     /// # Errors
     /// If it is not mapped.
-    pub fn word(&self, ram: &Ram, at: &Registers, offset: u64) -> Result<u64> {
-        let word = ram.word_at(at.cr3(), self.at + offset);
+    pub fn word(&self, ram: &Ram, at: &Registers, offset: usize) -> Result<u64> {
+        let word = ram.word_at(at.cr3(), self.at + offset as u64);
         word.context("the CPU's block is not mapped")
     }
 }

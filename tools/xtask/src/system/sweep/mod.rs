@@ -17,12 +17,13 @@ mod starting;
 use anyhow::{Context as _, Result, bail, ensure};
 use iced_x86::Mnemonic;
 use kcore::apic::vector;
+use kcore::base::block::REGS_END;
 use kcore::base::regs::{REGS, Reg, VECTOR_SYSCALL};
 
 use crate::test::{Case, Context, Verdict};
 
 use super::disassembly::Kernel;
-use super::probe::{Block, Probe, Registers};
+use super::probe::{Probe, Registers};
 use super::report::Report;
 use coverage::Coverage;
 use landing::{Landing, Program};
@@ -182,7 +183,7 @@ impl Sweep<'_, '_> {
     fn system_call(&mut self) -> Verdict {
         let entry = self.kernel.span("syscall_entry")?.start;
         let at = self.landing.run_to(&[entry])?;
-        let end = self.landing.word(&at, at.kernel_gs() + Block::REGS_END)?;
+        let end = self.landing.word(&at, at.kernel_gs() + REGS_END as u64)?;
         self.landing.spoil(end, REGS)?;
         self.entry(Some(Program {
             rip: at.rcx(),
