@@ -120,7 +120,7 @@ impl Switch<'_, '_, '_> {
         let entry = self.layout.map.syscall.start;
         let timer = self.layout.vector(vector::TIMER);
         for _ in 0..ENTRIES {
-            let at = self.landing.run_to(&[entry, timer])?;
+            let at = self.landing.remote.run_to(&[entry, timer])?;
             self.landing.forget()?;
             let place = if at.rip() == entry {
                 (at.cr3(), at.rcx())
@@ -130,7 +130,7 @@ impl Switch<'_, '_, '_> {
             if self.seen.insert(place) {
                 self.entry(at)?;
             } else {
-                self.landing.step()?;
+                self.landing.remote.step()?;
             }
         }
         Ok(())
@@ -163,8 +163,8 @@ impl Switch<'_, '_, '_> {
                 });
             }
             let flow = Flow::of(&shadow::decode(self.landing.ram(), &at));
-            self.landing.step()?;
-            let after = self.landing.registers()?;
+            self.landing.remote.step()?;
+            let after = self.landing.remote.registers()?;
             if !after.is_user() {
                 kernel.executed(flow, after.rip())?;
             }

@@ -43,8 +43,9 @@ const SPOILT: u64 = 0x5a5a_5a5a_5a5a_5a5a;
 
 /// A machine that samples and stands still.
 pub struct Landing<'p> {
+    /// Its processor.
+    pub remote: Remote,
     probe: &'p mut Probe,
-    remote: Remote,
     ring: Ring,
     /// The last instruction of the stub of NMIs.
     iret: u64,
@@ -74,30 +75,6 @@ impl<'p> Landing<'p> {
         Ok(self.sent)
     }
 
-    /// See [`Remote::registers`].
-    ///
-    /// # Errors
-    /// As there.
-    pub fn registers(&mut self) -> Result<Registers> {
-        self.remote.registers()
-    }
-
-    /// See [`Remote::step`].
-    ///
-    /// # Errors
-    /// As there.
-    pub fn step(&mut self) -> Verdict {
-        self.remote.step()
-    }
-
-    /// See [`Remote::set_rip`].
-    ///
-    /// # Errors
-    /// As there.
-    pub fn set_rip(&mut self, rip: u64) -> Verdict {
-        self.remote.set_rip(rip)
-    }
-
     /// Spoils what an entry before this one left where the thread's registers are saved: so many words below an address, to which
     /// nothing has been saved yet.
     ///
@@ -108,14 +85,6 @@ impl<'p> Landing<'p> {
             self.remote.write(end - 8 * word, SPOILT)?;
         }
         Ok(())
-    }
-
-    /// See [`Remote::run_to`].
-    ///
-    /// # Errors
-    /// As there.
-    pub fn run_to(&mut self, addresses: &[u64]) -> Result<Registers> {
-        self.remote.run_to(addresses)
     }
 
     /// A word of memory as the CPU sees it with these registers.
@@ -177,9 +146,9 @@ impl<'p> Landing<'p> {
     fn interrupt(&mut self) -> Verdict {
         self.forget()?;
         self.send_nmi()?;
-        self.run_to(&[self.iret])?;
+        self.remote.run_to(&[self.iret])?;
         // Masked, so that nothing else comes before the instruction itself.
-        self.step()
+        self.remote.step()
     }
 
     /// Has an NMI interrupt the next instruction, and returns its sample.
@@ -215,7 +184,7 @@ impl<'p> Landing<'p> {
     /// The samples that NMIs have left that interrupted here, and nothing else: at least so many.
     fn left(&mut self, at: &Registers, sent: usize) -> Result<Vec<Sample>> {
         let rip = at.rip();
-        let now = self.registers()?;
+        let now = self.remote.registers()?;
         ensure!(now == *at, "an NMI at {rip:#x} changed {at:x?} to {now:x?}");
         let samples = self.ring.fresh(&self.probe.ram)?;
         ensure!(

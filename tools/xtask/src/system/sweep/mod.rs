@@ -135,13 +135,13 @@ impl Sweep<'_, '_> {
     /// From here on, as long as instructions are part of stubs. Returns the first registers beyond.
     fn stubs(&mut self, program: Option<Program>) -> Result<Registers> {
         loop {
-            let at = self.landing.registers()?;
+            let at = self.landing.remote.registers()?;
             if !self.coverage.has(at.rip()) {
                 return Ok(at);
             }
             self.landing.hit(&at, program)?;
             self.coverage.hit(at.rip())?;
-            self.landing.step()?;
+            self.landing.remote.step()?;
         }
     }
 
@@ -167,7 +167,7 @@ impl Sweep<'_, '_> {
     fn next_exit(&mut self, by_syscall: bool) -> Result<Program> {
         let exit = self.kernel.span("exit_to_user")?.start;
         loop {
-            let at = self.landing.run_to(&[exit])?;
+            let at = self.landing.remote.run_to(&[exit])?;
             let saved = |reg: Reg| self.landing.word(&at, at.rdi() + reg as u64 * 8);
             if (saved(Reg::Vector)? == VECTOR_SYSCALL) == by_syscall {
                 return Ok(Program {
@@ -176,13 +176,13 @@ impl Sweep<'_, '_> {
                     rbp: saved(Reg::Rbp)?,
                 });
             }
-            self.landing.step()?;
+            self.landing.remote.step()?;
         }
     }
 
     fn system_call(&mut self) -> Verdict {
         let entry = self.kernel.span("syscall_entry")?.start;
-        let at = self.landing.run_to(&[entry])?;
+        let at = self.landing.remote.run_to(&[entry])?;
         let end = self.landing.word(&at, at.kernel_gs() + REGS_END as u64)?;
         self.landing.spoil(end, REGS)?;
         self.entry(Some(Program {
@@ -196,7 +196,7 @@ impl Sweep<'_, '_> {
     /// The timer's, in a program.
     fn interrupt(&mut self) -> Verdict {
         let stub = self.kernel.vector(vector::TIMER)?.start;
-        let at = self.landing.run_to(&[stub])?;
+        let at = self.landing.remote.run_to(&[stub])?;
         let interrupted = self.landing.interrupted(&at)?;
         self.landing.spoil(at.rsp(), PUSHED_BY_STUB)?;
         self.entry(Some(interrupted.context("no program was interrupted")?))?;
@@ -208,20 +208,20 @@ impl Sweep<'_, '_> {
     fn nmi(&mut self) -> Verdict {
         let stubs = [self.kernel.vector(NMI)?, self.kernel.span("nmi_entry")?];
         let program = self.next_exit(true)?;
-        let home = self.landing.registers()?;
+        let home = self.landing.remote.registers()?;
         let (iret, _) = self.coverage.last_two(&stubs[1]).context("no IRET")?;
         self.landing.forget()?;
         for steps in 0.. {
             self.landing.send_nmi()?;
-            let first = self.landing.run_to(&[stubs[0].start])?;
+            let first = self.landing.remote.run_to(&[stubs[0].start])?;
             let mut at = first.clone();
             for _ in 0..steps {
-                self.landing.step()?;
-                at = self.landing.registers()?;
+                self.landing.remote.step()?;
+                at = self.landing.remote.registers()?;
                 if !stubs.iter().any(|stub| stub.contains(&at.rip())) && at.rip() != home.rip() {
                     // What the stub calls: up to where that returns to.
                     let back = self.landing.word(&at, at.rsp())?;
-                    at = self.landing.run_to(&[back])?;
+                    at = self.landing.remote.run_to(&[back])?;
                 }
             }
             if at.rip() == home.rip() {
@@ -229,15 +229,15 @@ impl Sweep<'_, '_> {
             }
             self.coverage.hit(at.rip())?;
             self.landing.send_nmi()?;
-            self.landing.step()?;
-            let second = self.landing.run_to(&[stubs[0].start])?;
+            self.landing.remote.step()?;
+            let second = self.landing.remote.run_to(&[stubs[0].start])?;
             ensure!(
                 second == first,
                 "a second NMI came at {:#x} of the first",
                 at.rip()
             );
-            self.landing.run_to(&[iret])?;
-            self.landing.step()?;
+            self.landing.remote.run_to(&[iret])?;
+            self.landing.remote.step()?;
             self.landing.handled(&home, Some(program), 2)?;
         }
         Ok(())
@@ -247,13 +247,13 @@ impl Sweep<'_, '_> {
     fn fault(&mut self, victim: u64) -> Verdict {
         let timer = self.kernel.vector(vector::TIMER)?.start;
         for _ in 0..TURNS {
-            self.landing.run_to(&[timer])?;
+            self.landing.remote.run_to(&[timer])?;
             let program = self.next_exit(false)?;
             self.exit(program)?;
             if self.landing.pid() == Some(victim) {
                 let stub = self.kernel.vector(PAGE_FAULT)?.start;
-                self.landing.set_rip(NOWHERE)?;
-                let at = self.landing.run_to(&[stub])?;
+                self.landing.remote.set_rip(NOWHERE)?;
+                let at = self.landing.remote.run_to(&[stub])?;
                 let interrupted = self.landing.interrupted(&at)?;
                 let expected = Program {
                     rip: NOWHERE,
@@ -273,28 +273,28 @@ impl Sweep<'_, '_> {
     fn idle(&mut self) -> Verdict {
         let (enter, idle) = (self.kernel.span("enter_idle")?, self.kernel.span("idle")?);
         let timer = self.kernel.vector(vector::TIMER)?.start;
-        self.landing.run_to(&[enter.start])?;
+        self.landing.remote.run_to(&[enter.start])?;
         // The last instruction, behind the HLT, is executed only after an NMI that has woken the CPU.
         let (last, halt) = self.coverage.last_two(&idle).context("no HLT")?;
         loop {
-            let at = self.landing.registers()?;
+            let at = self.landing.remote.registers()?;
             self.landing.hit(&at, None)?;
             self.coverage.hit(at.rip())?;
             if at.rip() == halt {
                 break;
             }
-            self.landing.step()?;
+            self.landing.remote.step()?;
         }
         loop {
-            let at = self.landing.run_to(&[last, timer])?;
+            let at = self.landing.remote.run_to(&[last, timer])?;
             if at.rip() == last {
                 self.landing.hit(&at, None)?;
                 self.coverage.hit(last)?;
-                self.landing.step()?;
+                self.landing.remote.step()?;
             } else if self.coverage.is_hit(last) {
                 return self.entry(None);
             } else {
-                self.landing.run_to(&[halt])?;
+                self.landing.remote.run_to(&[halt])?;
             }
         }
     }
