@@ -8,7 +8,7 @@ use crate::account::{Ledger, Payer, takes_part};
 use crate::atlas::Atlas;
 use crate::chain::chain;
 use crate::clock::Clock;
-use crate::cpus::{self, Came};
+use crate::cpus::ByCpu;
 use crate::driver::{Driver, Losses};
 use crate::fold::{CHAINS, Table};
 use crate::profile::Counts;
@@ -27,7 +27,7 @@ pub struct Collector {
     outside: u64,
     /// Bit per CPU that contributed.
     cpus: [u64; 4],
-    came: Came,
+    came: ByCpu,
 }
 
 impl Collector {
@@ -44,7 +44,7 @@ impl Collector {
             other_tasks: 0,
             outside: 0,
             cpus: [0; 4],
-            came: Came::new(),
+            came: ByCpu::default(),
         }
     }
 
@@ -67,8 +67,8 @@ impl Collector {
 
     /// Samples of the window, of each of so many CPUs.
     #[must_use]
-    pub fn came(&self, cpus: u64) -> Came {
-        cpus::of_all(&self.came, cpus)
+    pub fn came(&self, cpus: u64) -> ByCpu {
+        self.came.of_all(cpus)
     }
 
     /// The chains with their names.
@@ -117,7 +117,7 @@ impl Collector {
             return;
         }
         let cpu = sample.header().cpu;
-        cpus::note(&mut self.came, cpu);
+        self.came.note(cpu);
         if self.pid.is_some_and(|asked| !self.is_of(sample, asked)) {
             self.other_tasks += 1;
         } else {

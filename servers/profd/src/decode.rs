@@ -5,6 +5,7 @@ use ipc::abi::profile::Source;
 
 use crate::account::{Balance, Payer};
 use crate::bytes::{DecodeError, MAGIC, Reader, VERSION};
+use crate::cpus::ByCpu;
 use crate::encode::{payer, step};
 use crate::process::Fate;
 use crate::profile::{
@@ -39,7 +40,7 @@ pub fn decode(bytes: &[u8]) -> Result<Profile, DecodeError> {
         None
     };
     let counts = counts(&mut from)?;
-    let came = from.list(Reader::u64)?;
+    let came = ByCpu(from.list(Reader::u64)?);
     let strings = from.list(Reader::text)?;
     let accounts = from.list(account)?;
     let images = from.list(|from| {
@@ -99,13 +100,13 @@ fn adds_up(profile: &Profile) -> bool {
         .iter()
         .map(|account| account.balance.charged());
     let charged = accounts.fold(0, u64::saturating_add);
-    let came = profile.came.iter().copied();
-    let came = came.fold(0, u64::saturating_add);
     let read = profile
         .counts
         .reported
         .saturating_add(profile.counts.other_tasks);
-    sum == Some(profile.counts.reported) && charged <= profile.counts.reported && came == read
+    sum == Some(profile.counts.reported)
+        && charged <= profile.counts.reported
+        && profile.came.sum() == read
 }
 
 fn flag(from: &mut Reader<'_>) -> Result<bool, DecodeError> {

@@ -40,7 +40,7 @@ pub fn encode(profile: &Profile) -> Vec<u8> {
     for count in counts(&profile.counts) {
         to.u64(count);
     }
-    to.list(&profile.came, |to, &samples| to.u64(samples));
+    to.list(&profile.came.0, |to, &samples| to.u64(samples));
     to.list(&profile.strings, |to, text| to.bytes(text.as_bytes()));
     to.list(&profile.accounts, account);
     to.list(&profile.images, |to, image| {

@@ -5,7 +5,6 @@ use alloc::string::String;
 
 use ipc::abi::profile::Source;
 
-use crate::cpus;
 use crate::profile::{Counts, Profile};
 use crate::text::{COLUMNS, Lines};
 
@@ -99,13 +98,13 @@ fn rate(profile: &Profile, verbose: bool, lines: &mut Lines) {
 fn cpus(profile: &Profile, verbose: bool, lines: &mut Lines) {
     // A counter gives less of a CPU that has less to do.
     if !profile.is_counted()
-        && let Some(uneven) = cpus::uneven(&profile.came)
+        && let Some(uneven) = profile.came.uneven()
     {
         lines.wrap(&uneven);
     }
     if verbose {
         let due = u128::from(profile.frequency) * u128::from(profile.profiled_ms) / 1000;
-        lines.wrap(&cpus::each(&profile.came, due));
+        lines.wrap(&profile.came.each(due));
     }
 }
 

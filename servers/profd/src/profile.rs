@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use ipc::abi::profile::Source;
 
 use crate::account::{Balance, Payer};
-use crate::cpus::Came;
+use crate::cpus::ByCpu;
 use crate::process::Fate;
 
 /// What was measured, and how much of it there is.
@@ -39,7 +39,7 @@ pub struct Profile {
     /// What became of every sample.
     pub counts: Counts,
     /// Samples of the window that were read, of each CPU of the machine.
-    pub came: Came,
+    pub came: ByCpu,
     /// Names; each is here once.
     pub strings: Vec<String>,
     /// On whose account the samples are, the largest first; empty if they are not told by that.

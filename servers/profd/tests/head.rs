@@ -212,7 +212,7 @@ fn the_head_tells_where_samples_are_missing() {
         })
         .collect();
     let profile = course(Request::default(), 5, &records, |_| {});
-    assert_eq!(profile.came, [100, 100, 50, 100, 0]);
+    assert_eq!(profile.came.0, [100, 100, 50, 100, 0]);
     let uneven = "uneven: cpu 4 has 0 samples, cpu 3 has 100: shares on cpu 4 are too small\n";
     let text = report(&profile, SHORT);
     assert!(

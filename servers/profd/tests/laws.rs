@@ -10,6 +10,7 @@ use profd::atlas::Atlas;
 use profd::bytes::DecodeError;
 use profd::catalog::{Catalog, Content};
 use profd::chain::chain;
+use profd::cpus::ByCpu;
 use profd::decode::decode;
 use profd::encode::encode;
 use profd::fold::{CHAINS, Table};
@@ -129,7 +130,7 @@ fn folded(case: &Case) -> Profile {
             table: case.capacity as u64,
             ..Counts::default()
         },
-        came: vec![reported],
+        came: ByCpu(vec![reported]),
         strings: resolved.strings,
         accounts: resolved.accounts,
         images: resolved.images,

@@ -3,6 +3,7 @@
 use ipc::abi::profile::Source;
 use profd::atlas::Atlas;
 use profd::chain::chain;
+use profd::cpus::ByCpu;
 use profd::fold::Table;
 use profd::profile::{Counts, Profile};
 use profd::report::Options;
@@ -47,7 +48,7 @@ pub fn profile(world: &World, depth: u8, records: &[Record]) -> Profile {
             cost_ns: 800 * records.len() as u64,
             ..Counts::default()
         },
-        came: vec![records.len() as u64],
+        came: ByCpu(vec![records.len() as u64]),
         strings: resolved.strings,
         accounts: resolved.accounts,
         images: resolved.images,
