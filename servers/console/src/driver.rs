@@ -76,7 +76,7 @@ impl<R: Registers, P: Responder> Console<R, P> {
             .arm(!self.input.is_full(), !self.output.is_empty());
     }
 
-    /// Nothing happened for the time of [`Self::watch`]. If bytes can be sent now, their interrupt was lost.
+    /// Nothing happened for the time of [`Self::watch`]. If bytes can be sent now, their interrupt was lost, or comes behind this.
     pub fn watchdog(&mut self, responder: &mut P) {
         if self.output.is_empty() {
             self.flushed(responder);
@@ -84,10 +84,11 @@ impl<R: Registers, P: Responder> Console<R, P> {
             return;
         }
         self.stalls = self.stalls.saturating_add(1);
-        self.uart.quiet();
-        if self.transfer(responder) {
+        if self.uart.has_lost_interrupt() {
             self.uart.counters.lost_interrupts += 1;
         }
+        self.uart.quiet();
+        self.transfer(responder);
         self.rearm();
     }
 
@@ -114,16 +115,15 @@ impl<R: Registers, P: Responder> Console<R, P> {
         self.uart.counters
     }
 
-    /// Moves bytes both ways and answers the calls that this satisfies; says whether any byte was sent.
-    fn transfer(&mut self, responder: &mut P) -> bool {
+    /// Moves bytes both ways and answers the calls that this satisfies.
+    fn transfer(&mut self, responder: &mut P) {
         self.receive();
         self.deliver(responder);
-        let mut moved = self.send();
+        self.send();
         while self.accept_parked(responder) {
-            moved |= self.send();
+            self.send();
         }
         self.flushed(responder);
-        moved
     }
 
     /// Answers the flushes if everything has left.
@@ -151,13 +151,11 @@ impl<R: Registers, P: Responder> Console<R, P> {
         });
     }
 
-    fn send(&mut self) -> bool {
+    fn send(&mut self) {
         let output = &mut self.output;
-        let moved = self.uart.transmit(|| output.pop_front()) > 0;
-        if moved {
+        if self.uart.transmit(|| output.pop_front()) > 0 {
             self.stalls = 0;
         }
-        moved
     }
 
     /// Gives received bytes to the readers that wait. The bytes for one that is gone go to the next.

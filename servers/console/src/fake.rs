@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use crate::registers::{FIFO_WORKS, LineStatus, Register, Registers};
+use crate::registers::{FIFO_WORKS, LineStatus, NO_INTERRUPT, Register, Registers};
 
 /// The device and the controller's line.
 #[derive(Debug, Default)]
@@ -103,13 +103,16 @@ impl Fake {
 
     fn update(&mut self) {
         let enabled = self.registers[Register::InterruptEnable as usize];
-        let raised = (enabled & 1 != 0 && !self.receive.is_empty())
-            || (enabled & 2 != 0 && self.empty_pending)
-            || (enabled & 4 != 0 && self.errors != 0);
+        let raised = self.asks_to_receive() || (enabled & 2 != 0 && self.empty_pending);
         if raised && !self.raised && !self.masked {
             self.interrupt = true;
         }
         self.raised = raised;
+    }
+
+    fn asks_to_receive(&self) -> bool {
+        let enabled = self.registers[Register::InterruptEnable as usize];
+        (enabled & 1 != 0 && !self.receive.is_empty()) || (enabled & 4 != 0 && self.errors != 0)
     }
 
     fn transmitter_empty(&self) -> bool {
@@ -133,8 +136,13 @@ impl Registers for Shared {
                     .pop_front()
                     .unwrap_or(if fake.stuck_receiver { b'!' } else { 0 })
             }
-            Register::Fifo if fake.fifos_on && fake.depth > 1 => FIFO_WORKS | 1,
-            Register::Fifo => 1,
+            Register::Fifo => {
+                let asks = fake.raised;
+                // The transmitter's is the last in order, and the only one that is taken back.
+                fake.empty_pending &= fake.asks_to_receive();
+                let works = fake.fifos_on && fake.depth > 1;
+                (if works { FIFO_WORKS } else { 0 }) | if asks { 0 } else { NO_INTERRUPT }
+            }
             Register::LineStatus => {
                 let ready = fake.stuck_receiver || !fake.receive.is_empty();
                 let empty = fake.transmitter_empty();

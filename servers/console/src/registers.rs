@@ -96,5 +96,7 @@ bitflags! {
     }
 }
 
+/// Bit 0 of IIR: the UART asks for no interrupt. Reading IIR takes back what the empty transmitter asked for (data sheet, table IV).
+pub const NO_INTERRUPT: u8 = 1 << 0;
 /// Bits 7 and 6 of IIR, both set by a UART whose FIFOs are on and work (data sheet, 8.6.1; a 16550 without A sets bit 7 alone).
 pub const FIFO_WORKS: u8 = 0xc0;

@@ -10,8 +10,8 @@
 //! commands wait in a pipe. So that is done only on a quiet line ([`Uart::settle`]), and FIFOs that are on are left alone.
 
 use crate::registers::{
-    FIFO_WORKS, FifoControl, InterruptEnable, LineControl, LineStatus, ModemControl, Register,
-    Registers,
+    FIFO_WORKS, FifoControl, InterruptEnable, LineControl, LineStatus, ModemControl, NO_INTERRUPT,
+    Register, Registers,
 };
 
 /// Divisor for 115,200 bits in a second from the PC's 1.8432 MHz crystal (data sheet, table III).
@@ -46,7 +46,7 @@ pub struct Counters {
     pub framing: u64,
     /// Breaks on the line.
     pub breaks: u64,
-    /// Times that the transmitter was found empty with no interrupt to say so.
+    /// Times that the transmitter was found empty and the UART did not ask for the interrupt that says so.
     pub lost_interrupts: u64,
     /// Calls that ended with the receiver still ready after [`RECEIVE_BURST`] bytes.
     pub long_bursts: u64,
@@ -182,6 +182,13 @@ impl<R: Registers> Uart<R> {
     /// Whether all that was handed over has left. No interrupt tells when it does.
     pub fn is_idle(&mut self) -> bool {
         self.status().contains(LineStatus::IDLE)
+    }
+
+    /// Whether the transmitter, whose interrupt is on, is empty and does not ask for it. If it does, the edge has risen, and the interrupt
+    /// is on its way, however late a busy host delivers it. In this order, so that a transmitter that gets empty meanwhile is none.
+    pub fn has_lost_interrupt(&mut self) -> bool {
+        self.status().contains(LineStatus::TRANSMITTER_EMPTY)
+            && self.registers.read(Register::Fifo) & NO_INTERRUPT != 0
     }
 
     /// Turns every interrupt off, which lowers the line.
