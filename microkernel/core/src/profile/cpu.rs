@@ -38,7 +38,7 @@ pub struct CpuState {
 }
 
 /// TSC ticks that no rest takes, some milliseconds: a CPU whose counter is so far ahead is not waited for.
-pub(super) const REST_MAX: u64 = 1 << 24;
+const REST_MAX: u64 = 1 << 24;
 
 /// No [`Trigger`].
 pub(super) const DISARMED: u8 = 0;

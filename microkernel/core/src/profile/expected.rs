@@ -2,12 +2,26 @@
 //! of the CPU that it goes to.
 //!
 //! # Why the claim is exact
-//! The word is set before the NMI is sent and taken by the handler, once. Nobody sends while it is set. So between two sends to a
-//! CPU its handler has run and taken the word: at most one NMI that was asked for is ever on its way, and two never become one in
-//! the CPU's single pending bit (Intel SDM volume 3, "Handling Multiple NMIs"). One that is sent while the handler still runs
-//! comes after its IRET. Hence as many NMIs are taken as were asked for, and one that finds the word clear is foreign.
+//! The word is set before the NMI is sent and taken by the handler, once. Nobody sends while it is set, and it is set until the sample is
+//! taken. So between two sends to a CPU its handler has run and taken the word: at most one NMI that was asked for is ever on its way, and
+//! two never become one in the CPU's single pending bit (Intel SDM volume 3, "Handling Multiple NMIs"). Hence as many NMIs are taken as
+//! were asked for, and one that finds the word clear is foreign.
+//!
+//! # Who writes it
+//! Others change the word only where it is clear, and the CPU itself where it is not: so the handler need not exchange what it takes.
 
 use core::sync::atomic::{AtomicU8, Ordering};
+
+/// How it stands with the NMIs of a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// None was asked for.
+    Free,
+    /// One was, and has not come.
+    OnItsWay,
+    /// Its sample is being taken.
+    Taken,
+}
 
 /// What an NMI is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,13 +35,15 @@ pub enum Purpose {
 
 const NOTHING: u8 = 0;
 const SAMPLE: u8 = Purpose::Sample as u8;
+/// A sample that was asked for is being taken.
+const TAKEN: u8 = 3;
 
 /// The NMI that a CPU is about to get.
 #[derive(Debug, Default)]
 pub struct Expected(AtomicU8);
 
 impl Expected {
-    /// Announces an NMI. False if one is on its way already: then none is to be sent.
+    /// Announces an NMI. False if one is on its way, or its sample is being taken: then none is to be sent.
     #[must_use]
     #[inline]
     pub fn announce(&self, purpose: Purpose) -> bool {
@@ -43,23 +59,42 @@ impl Expected {
         self.0.store(SAMPLE, Ordering::Release);
     }
 
-    /// Takes the announcement of the NMI that is being handled; `None` if there was none.
+    /// Takes the announcement of the NMI that is being handled; `None` if there was none. After a sample's, none is announced before
+    /// the sample [is taken](Self::is_taken).
     #[inline]
     pub fn claim(&self) -> Option<Purpose> {
-        match self.0.swap(NOTHING, Ordering::AcqRel) {
-            SAMPLE => Some(Purpose::Sample),
-            other => Self::seldom(other),
+        if self.0.load(Ordering::Acquire) != SAMPLE {
+            return self.seldom();
         }
+        self.0.store(TAKEN, Ordering::Relaxed);
+        Some(Purpose::Sample)
     }
 
     #[cold]
-    fn seldom(word: u8) -> Option<Purpose> {
+    fn seldom(&self) -> Option<Purpose> {
+        let word = self.0.swap(NOTHING, Ordering::AcqRel);
         (word != NOTHING).then_some(Purpose::Proof)
+    }
+
+    /// The sample that was claimed is taken, or is none.
+    #[inline]
+    pub(super) fn is_taken(&self) {
+        // What the sample left is seen by who announces the next one.
+        self.0.store(NOTHING, Ordering::Release);
+    }
+
+    /// How it stands. Where it is [`Standing::Free`], everything that the last sample left is seen.
+    pub(super) fn standing(&self) -> Standing {
+        match self.0.load(Ordering::Acquire) {
+            NOTHING => Standing::Free,
+            TAKEN => Standing::Taken,
+            _ => Standing::OnItsWay,
+        }
     }
 
     /// Whether an announced NMI has not been handled yet.
     #[must_use]
     pub fn is_pending(&self) -> bool {
-        self.0.load(Ordering::Acquire) != NOTHING
+        self.standing() != Standing::Free
     }
 }

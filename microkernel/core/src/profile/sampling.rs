@@ -1,8 +1,8 @@
 //! The driver's part in an NMI, and in the timer interrupt of the CPU that asks a neighbour for one. [`super`] has the rules.
 
-use super::cpu::{CpuState, REST_MAX};
+use super::cpu::CpuState;
 use super::driver::Driver;
-use super::expected::Purpose;
+use super::expected::{Purpose, Standing};
 use super::interrupted::{Context, Interrupted};
 use super::machine::Machine;
 use super::record::{self, Place};
@@ -24,14 +24,20 @@ impl Driver {
             return None;
         }
         state.counters.asked(due);
-        if self.cpus[next].rests(now) {
-            state.counters.throttled();
-            None
-        } else if self.cpus[next].expected.announce(Purpose::Sample) {
-            Some(CpuId(next as u8))
-        } else {
-            state.counters.missed(1);
-            None
+        let next = &self.cpus[next];
+        // Nobody but this CPU asks for its samples: if none is on its way now, the last one has ended, and its rest is known.
+        match next.expected.standing() {
+            Standing::Free if !next.rests(now) => {
+                next.expected.announce(Purpose::Sample).then_some(next.id)
+            }
+            Standing::Free | Standing::Taken => {
+                state.counters.throttled();
+                None
+            }
+            Standing::OnItsWay => {
+                state.counters.missed(1);
+                None
+            }
         }
     }
 
@@ -62,11 +68,14 @@ impl Driver {
         let own = cpu.is_armed(Trigger::Own);
         if !own && !cpu.is_armed(Trigger::Neighbour) {
             cpu.counters.late();
+            cpu.expected.is_taken();
             return true;
         }
         self.sample(cpu, at, machine, threads);
         if own {
             cpu.ask_own(machine);
+        } else {
+            cpu.expected.is_taken();
         }
         true
     }
@@ -94,6 +103,7 @@ impl Driver {
         // Of a run that has ended.
         if announced == Some(Purpose::Sample) {
             cpu.counters.late();
+            cpu.expected.is_taken();
         }
         own.leave(machine.monitor(), overflowed);
         true
@@ -121,9 +131,6 @@ impl Driver {
         threads: T,
     ) {
         let now = machine.tsc();
-        // One that it was asked for meanwhile would come right behind this one's end.
-        cpu.rests_until
-            .store(now.0.wrapping_add(REST_MAX / 2), Ordering::Relaxed);
         cpu.counters.taken();
         let place = Place {
             cpu,

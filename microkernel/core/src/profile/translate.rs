@@ -102,26 +102,31 @@ impl<W: Words> Window<W> {
     // Inlined, because it is all that the usual sample does with the page: what it works with stays in registers.
     #[inline(always)]
     pub(super) fn follow(self, from: Walk, places: &[AtomicU64]) -> Result<usize, Walk> {
-        /// The last word that a frame can begin at.
-        const LAST: u64 = WORDS - 2;
+        /// Words of a page that a frame usually begins at: every other. Compilers keep frames aligned to their size (System V ABI for
+        /// AMD64, section 3.2.2), so whether both words of a frame are here is one comparison, and whether both are above those of the
+        /// frame before, another one.
+        const PLACES: u64 = WORDS - 2;
         let mut frame = self.index(from.frame);
-        if frame > LAST || from.frame < from.floor {
+        if frame & !PLACES != 0 || from.frame < from.floor {
             // There is none, or it is elsewhere.
             return if from.frame == 0 { Ok(0) } else { Err(from) };
         }
         let mut taken = 0;
         while taken < places.len() {
+            let next = self.index(self.words.word(frame as usize));
             let address = self.words.word(frame as usize + 1);
-            // 0 becomes the largest number.
-            if address.wrapping_sub(1) >= USER_END - 1 {
+            if next & !PLACES != 0 {
                 if address == 0 {
                     return Ok(taken);
                 }
                 break;
             }
+            // 0 becomes the largest number.
+            if address.wrapping_sub(1) >= USER_END - 1 {
+                break;
+            }
             places[taken].store(address, Ordering::Relaxed);
-            let next = self.index(self.words.word(frame as usize));
-            if next <= frame + 1 || next > LAST {
+            if next <= frame {
                 break;
             }
             taken += 1;
