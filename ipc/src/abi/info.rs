@@ -23,6 +23,8 @@ pub struct InfoPage {
     pub tsc_hz: u64,
     /// CPUs that run.
     pub cpus: u64,
+    /// 1 if programs can read the kernel's memory on this processor (Meltdown), else 0.
+    pub exposed: u64,
 }
 
 numbered! {

@@ -76,7 +76,7 @@ pub struct MonitorInfo {
     pub hz: u64,
     /// Registers in use of `registers`.
     pub register_count: u64,
-    /// Numbers and values of model-specific registers, read in the proof while the counter counted.
+    /// Numbers and values of model-specific registers, read in the proof: while the counter counted, or when it was found not to.
     pub registers: [[u64; 2]; MONITOR_REGISTERS],
 }
 

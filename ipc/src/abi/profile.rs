@@ -258,6 +258,8 @@ pub struct ProfilerStatus {
     /// Bit per CPU that is sampled by its own performance counter in that run; the others of such a run are sampled as with
     /// [`Source::TimerNmi`].
     pub counting: u64,
+    /// [`Source`] that a start takes which asks for the best.
+    pub best: u64,
     /// Sums over all CPUs.
     pub counters: SampleCounters,
 }

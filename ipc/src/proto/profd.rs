@@ -1,4 +1,4 @@
-//! The messages of profd: what a profile is asked for, and what the answer is.
+//! The messages of profd: what a profile is asked for, and what the answer is; and what the processors are.
 //!
 //! A start is answered when its window has closed, so the call is parked meanwhile; a stop, or a second start, is answered
 //! at once. The caller numbers its profiles: a stop ends the one that it names, and may come before its start. The result
@@ -206,6 +206,11 @@ pub enum Refusal {
         /// Number of the [`Verdict`](crate::abi::monitor::Verdict) on that.
         verdict: u8,
     },
+    /// The processors could not be asked what they are; the number is that of an [`crate::abi::Error`].
+    NotSurveyed {
+        /// Number of the error.
+        error: u64,
+    },
 }
 
 impl core::fmt::Display for Refusal {
@@ -238,10 +243,8 @@ impl core::fmt::Display for Refusal {
                     .filter(|cpu| cpus >> cpu & 1 == 1)
                     .try_for_each(|cpu| write!(f, " {cpu}"))
             }
-            Self::Driver { error } => match crate::abi::Error::from_raw(*error) {
-                Some(error) => write!(f, "the profiling driver: {error}"),
-                None => write!(f, "the profiling driver: error {error}"),
-            },
+            Self::Driver { error } => failed(f, "the profiling driver", *error),
+            Self::NotSurveyed { error } => failed(f, "the processors were not read", *error),
             Self::Stopped => f.write_str("stopped before the window opened"),
             Self::NoMemory => f.write_str("no memory for the result"),
             Self::NoCounter {
@@ -256,6 +259,14 @@ impl core::fmt::Display for Refusal {
     }
 }
 
+/// What failed, and with which error.
+fn failed(f: &mut core::fmt::Formatter<'_>, what: &str, error: u64) -> core::fmt::Result {
+    match crate::abi::Error::from_raw(error) {
+        Some(error) => write!(f, "{what}: {error}"),
+        None => write!(f, "{what}: error {error}"),
+    }
+}
+
 impl core::error::Error for Refusal {}
 
 crate::protocol! {
@@ -267,6 +278,9 @@ crate::protocol! {
     2 Stop = stop(u64) -> ();
     /// Names a place, as a report does: ``image`function+0xoffset``. None if nobody knows a name.
     3 Locate = locate(Spot) -> Option<Text<PLACE_MAX>>;
+    /// Says in words what the processors are, and what they give to sample by; with true, registers and all that CPUID answers, too.
+    /// The reply is the bytes of the text, UTF-8, at the start of the memory object. Parked until every CPU was asked, once.
+    4 Processors = processors(bool) -> u32, handles [H; 1];
 }
 
 #[cfg(test)]
@@ -328,13 +342,21 @@ mod tests {
         );
         assert_eq!(bytes(&Refusal::NoMemory), [8]);
         assert_eq!(bytes(&LIAR), [9, 0, 2, 3]);
+        assert_eq!(bytes(&Refusal::NotSurveyed { error: 300 }), [10, 0xac, 2]);
+        assert_eq!(bytes(&true), [1]);
         let spot = Spot {
             pid: 12,
             address: 300,
             is_return: true,
         };
         assert_eq!(bytes(&spot), [12, 0xac, 2, 1]);
-        assert_eq!(OPERATIONS, [(1, "measure"), (2, "stop"), (3, "locate")]);
+        let operations = [
+            (1, "measure"),
+            (2, "stop"),
+            (3, "locate"),
+            (4, "processors"),
+        ];
+        assert_eq!(OPERATIONS, operations);
     }
 
     #[test]

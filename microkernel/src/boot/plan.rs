@@ -3,6 +3,7 @@
 //! It is counted before it is taken, so that a machine with too little memory is told at once how much would be enough.
 
 use super::archive::Module;
+use crate::arch::cpu;
 use crate::arch::image::{image, kernel_map, physical, stubs};
 use crate::arch::machine::Machine;
 use crate::arch::memory::{BootMemory, OutOfMemory};
@@ -301,6 +302,7 @@ fn info_page(memory: &mut BootMemory, machine: &Machine, cpus: u8) -> Result<Fra
         tsc_mult: machine.scale.mult,
         tsc_hz: machine.scale.hz,
         cpus: cpus.into(),
+        exposed: cpu::needs_isolation(machine.features).into(),
     };
     machine.write_bytes(at, info.as_bytes());
     Ok(at.frame())

@@ -51,8 +51,14 @@ fn samples(profile: &Profile, lines: &mut Lines) {
 
 /// The source, and of CPUs that have no counter that works, what samples those.
 fn source(profile: &Profile) -> String {
-    let name = profile.source.name();
-    let (counting, others) = (profile.counting, profile.without_counter());
+    let counting = profile.counting.into();
+    sources(profile.source, counting, profile.without_counter().into())
+}
+
+/// The same of a source that counts on some CPUs, or none, and of the other CPUs that it would have to count on.
+#[must_use]
+pub fn sources(source: Source, counting: u64, others: u64) -> String {
+    let name = source.name();
     if others == 0 {
         return name.into();
     }

@@ -4,7 +4,7 @@
 //! [`chain`] of places ([`atlas`]: [`process`]es and the [`catalog`] of [`image`]s), with the caller that the walk missed put
 //! back ([`repair`], [`unwind`]), and finds on whose [`account`] it is. Chains are counted by [`fold`], named by [`mod@resolve`] and become a [`mod@profile`], which
 //! [`mod@encode`] carries as bytes and [`mod@report`] and [`mod@stacks`] write as text. [`service`] is what other programs call;
-//! [`request`] is for shells. `docs/report.md` has what users rely on.
+//! [`request`] is for shells. [`lscpu`] writes what the processors are, of what a [`survey`] of them found. `docs/report.md` has what users rely on.
 //!
 //! Nothing here touches hardware or knows the time: both are passed in, and the whole runs on the host.
 #![cfg_attr(not(test), no_std)]
@@ -27,6 +27,7 @@ pub mod encode;
 pub mod fold;
 pub mod header;
 pub mod image;
+pub mod lscpu;
 pub mod notes;
 pub mod process;
 pub mod profile;
@@ -39,6 +40,7 @@ pub mod service;
 pub mod session;
 pub mod shorten;
 pub mod stacks;
+pub mod survey;
 pub mod symbols;
 pub mod text;
 pub mod unwind;

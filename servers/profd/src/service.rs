@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 use ipc::abi::{Error, NEVER};
 use ipc::proto::init::{Event, Happening};
 use ipc::proto::profd::{
-    Answer, Holder, Locate, Measure, PLACE_MAX, Refusal, Rendering, Request, Service, SessionName,
-    Spot, Start, Stop,
+    Answer, Holder, Locate, Measure, PLACE_MAX, Processors, Refusal, Rendering, Request, Service,
+    SessionName, Spot, Start, Stop,
 };
 use ipc::proto::{Call, Parked, Responder, Served, Text};
 
@@ -17,11 +17,13 @@ use crate::clock::Clock;
 use crate::driver::Driver;
 use crate::early::{EarlyStops, Id};
 use crate::encode::encode;
+use crate::lscpu::leaves::Leaves;
 use crate::process::{Process, Processes};
 use crate::profile::Profile;
 use crate::report::{Options, report};
 use crate::session::{DISARMING, Progress, Session, after, next_look};
 use crate::stacks::stacks;
+use crate::survey::Survey;
 
 /// How long a profile waits for CPUs to disarm after the one before, in milliseconds.
 const DISARM_WAIT_MS: u16 = 2000;
@@ -39,6 +41,21 @@ pub trait Platform {
     /// # Errors
     /// The kernel's: there is no memory.
     fn publish(&mut self, bytes: &[u8]) -> Result<Self::Handle, Error>;
+
+    /// Begins to read what CPUID answers on each CPU. [`Profd::surveyed`] is called when that is done.
+    ///
+    /// # Errors
+    /// The kernel's: there is no memory.
+    fn begin_survey(&mut self) -> Result<(), Error>;
+
+    /// What was read, by CPU.
+    ///
+    /// # Errors
+    /// The kernel's.
+    fn end_survey(&mut self) -> Result<Vec<Leaves>, Error>;
+
+    /// Whether the kernel found that programs can read its memory.
+    fn is_exposed(&self) -> bool;
 }
 
 /// The server.
@@ -51,6 +68,7 @@ pub struct Profd<'a, D, S, P: Responder> {
     running: Option<Running<P>>,
     /// Profiles that were stopped and did not run.
     early: EarlyStops,
+    survey: Survey<P>,
 }
 
 /// How far a profile is.
@@ -112,6 +130,7 @@ where
             platform,
             running: None,
             early: EarlyStops::default(),
+            survey: Survey::default(),
         }
     }
 
@@ -216,6 +235,12 @@ where
             .map_err(|_| Refusal::NoMemory)?;
         Ok((answer, handle))
     }
+
+    /// The processors have been read.
+    pub fn surveyed(&mut self, responder: &mut P) {
+        self.survey
+            .end(&mut self.driver, &mut self.platform, responder);
+    }
 }
 
 /// A profile's text, as the request wants it.
@@ -299,5 +324,14 @@ where
         };
         let name = atlas.locate(spot.pid, spot.address, spot.is_return);
         Ok(call.reply(name.map(|name| Text::<PLACE_MAX>::cut(&name))))
+    }
+
+    fn processors(
+        &mut self,
+        call: Call<'_, P, Processors>,
+        verbose: bool,
+    ) -> Served<Processors, P::Handle> {
+        self.survey
+            .serve(call, verbose, &mut self.driver, &mut self.platform)
     }
 }

@@ -6,8 +6,10 @@
 extern crate alloc;
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 use core::fmt;
 
+use ipc::abi::layout::PRIORITY_MAX;
 use ipc::abi::monitor::MonitorInfo;
 use ipc::abi::profile::{EventSpec, ProfilerStatus, Source, SourceRequest};
 use ipc::abi::startup::names;
@@ -18,9 +20,12 @@ use ipc::proto::{Message, init};
 use profd::catalog::{Catalog, Content};
 use profd::clock::Clock;
 use profd::driver::{Driver, Losses};
+use profd::lscpu::leaves::Leaves;
 use profd::rings::Rings;
 use profd::service::{Platform, Profd};
+use raw_cpuid::CpuIdReaderNative;
 use sample_ring::{Geometry, Sample};
+use sysroot::thread::{self, JoinHandle};
 use sysroot::{
     Connection, Event, ExitCode, Mapping, OwnedHandle, Port, handle, mapping, port, println,
     record, startup, syscall, time,
@@ -30,6 +35,11 @@ use sysroot::{
 const PROCESSES: u64 = 1 << 0;
 /// Bit that the driver signals when its phase changes or a ring fills.
 const DRIVER: u64 = 1 << 1;
+/// Bit that the thread signals that has read the processors.
+const SURVEYED: u64 = 1 << 2;
+
+/// Stack of that thread, in bytes.
+const SURVEY_STACK: usize = 16 * 1024;
 
 /// Longest time that init gets for an answer, in nanoseconds: without it processes have no names, but samples are true.
 const INIT_TIMEOUT: u64 = 1_000_000_000;
@@ -89,7 +99,7 @@ fn run() -> Result<(), Failure> {
     let rings = open_rings(profiler)?;
     let clock = Clock::new(startup::info());
     let driver = KernelDriver { profiler, rings };
-    let mut server = Profd::new(catalog(), clock, driver, Kernel);
+    let mut server = Profd::new(catalog(), clock, driver, Kernel::new(notification));
     let mut events = Events::subscribe(notification);
     let mut place = Port::new(endpoint);
     let mut message = Message::new();
@@ -106,6 +116,7 @@ fn run() -> Result<(), Failure> {
                 place.serve(badge, &mut message, &mut server, dispatch);
             }
             Event::Closed { badge } => server.closed(badge),
+            Event::Notified(bits) if bits & SURVEYED != 0 => server.surveyed(&mut place),
             Event::Notified(_) | Event::TimedOut => {}
             Event::Failed(error) => return Err(Failure::Call(Syscall::receive, error)),
         }
@@ -177,8 +188,31 @@ impl Driver for KernelDriver {
     }
 }
 
-/// Time and memory.
-struct Kernel;
+/// Time, memory and processors.
+struct Kernel {
+    /// What is signalled when the processors have been read.
+    notification: Handle,
+    survey: Option<JoinHandle<Result<Vec<Leaves>, Error>>>,
+}
+
+impl Kernel {
+    const fn new(notification: Handle) -> Self {
+        Self {
+            notification,
+            survey: None,
+        }
+    }
+}
+
+/// Goes to one CPU after the other, and reads what CPUID answers there.
+fn survey() -> Result<Vec<Leaves>, Error> {
+    let on = |cpu| {
+        // Its own priority: no program is above profd.
+        syscall::thread_set(Handle::NONE, PRIORITY_MAX.into(), cpu)?;
+        Ok(Leaves::read(&CpuIdReaderNative))
+    };
+    (0..startup::info().cpus).map(on).collect()
+}
 
 impl Platform for Kernel {
     type Handle = OwnedHandle;
@@ -194,6 +228,29 @@ impl Platform for Kernel {
         let (memory, mapping) = Mapping::create(pages)?;
         mapping.write(0, bytes);
         memory.duplicate(Rights::READ | Rights::TRANSFER)
+    }
+
+    fn begin_survey(&mut self) -> Result<(), Error> {
+        let notification = self.notification;
+        let body = move || {
+            let found = survey();
+            // The notification lives as long as the program.
+            let _ = syscall::signal(notification, SURVEYED);
+            found
+        };
+        let builder = thread::Builder::new().stack_size(SURVEY_STACK);
+        self.survey = Some(builder.spawn(body)?);
+        Ok(())
+    }
+
+    fn end_survey(&mut self) -> Result<Vec<Leaves>, Error> {
+        // It has signalled, as the last that it does but for its end.
+        let thread = self.survey.take().ok_or(Error::WrongState)?;
+        thread.join().flatten()
+    }
+
+    fn is_exposed(&self) -> bool {
+        startup::info().exposed != 0
     }
 }
 

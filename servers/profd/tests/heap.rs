@@ -9,6 +9,7 @@ use std::cell::Cell;
 use ipc::abi::Error;
 use ipc::proto::profd::{Client, Request, SessionName, Start, dispatch};
 use ipc::proto::{Desk, Loopback};
+use profd::lscpu::leaves::Leaves;
 use profd::service::{Platform, Profd};
 use support::driver::{Fake, memory};
 use support::record::Record;
@@ -51,6 +52,15 @@ impl Platform for Now {
     }
     fn publish(&mut self, _: &[u8]) -> Result<u32, Error> {
         Ok(1)
+    }
+    fn begin_survey(&mut self) -> Result<(), Error> {
+        Err(Error::Unsupported)
+    }
+    fn end_survey(&mut self) -> Result<Vec<Leaves>, Error> {
+        Err(Error::Unsupported)
+    }
+    fn is_exposed(&self) -> bool {
+        false
     }
 }
 

@@ -3,23 +3,40 @@
 mod support;
 
 use ipc::abi::Error;
+use ipc::abi::monitor::MonitorInfo;
+use ipc::abi::profile::Source;
 use ipc::proto::init::{BUILD_ID_MAX, Ending, Event, Happening};
 use ipc::proto::profd::{
     Answer, Client, Holder, Refusal, Rendering, Request, SessionName, Spot, Start, dispatch,
 };
 use ipc::proto::{CallError, Desk, Loopback, Text};
 use profd::decode::decode;
+use profd::lscpu::leaves::Leaves;
 use profd::service::{Platform, Profd};
 use support::driver::{Fake, memory};
 use support::record::Record;
 use support::{MS, World, clock};
 
 /// Time that a test moves, and memory objects by number.
-#[derive(Default)]
 struct Bench {
     now: std::rc::Rc<std::cell::Cell<u64>>,
     published: std::rc::Rc<std::cell::RefCell<Vec<u8>>>,
     full: bool,
+    /// What reading the processors comes to.
+    survey: Result<Vec<Leaves>, Error>,
+    surveys: std::rc::Rc<std::cell::Cell<u32>>,
+}
+
+impl Default for Bench {
+    fn default() -> Self {
+        Self {
+            now: std::rc::Rc::default(),
+            published: std::rc::Rc::default(),
+            full: false,
+            survey: Ok(vec![Leaves::default(); 2]),
+            surveys: std::rc::Rc::default(),
+        }
+    }
 }
 
 impl Platform for Bench {
@@ -34,6 +51,16 @@ impl Platform for Bench {
         }
         *self.published.borrow_mut() = bytes.to_vec();
         Ok(77)
+    }
+    fn begin_survey(&mut self) -> Result<(), Error> {
+        self.surveys.set(self.surveys.get() + 1);
+        Ok(())
+    }
+    fn end_survey(&mut self) -> Result<Vec<Leaves>, Error> {
+        self.survey.clone()
+    }
+    fn is_exposed(&self) -> bool {
+        true
     }
 }
 
@@ -352,4 +379,57 @@ fn no_room_is_said_and_leaves_nothing_armed() {
         last_answer(&mut client.transport().desk),
         Some(Err(no_memory))
     );
+}
+
+#[test]
+fn the_processors_are_read_once_and_nobody_has_to_wait_for_that_but_who_asked() {
+    let (world, memory) = (World::new(), memory(1));
+    let mut driver = Fake::new(&memory);
+    driver.monitors = vec![MonitorInfo::default(); 2];
+    driver.status.best = Source::TimerNmi as u64;
+    let bench = Bench::default();
+    let (published, surveys) = (bench.published.clone(), bench.surveys.clone());
+    let server = Profd::<_, _, Desk>::new(world.catalog(), clock(), driver, bench);
+    let mut client = Client::new(Loopback::new(server, dispatch));
+    let parked = Err(CallError::Transport(Error::TimedOut));
+    for verbose in [false, true] {
+        assert_eq!(client.processors(&verbose), parked);
+    }
+    // Meanwhile it serves others.
+    assert_eq!(client.stop(&7), Ok(()));
+    assert!(client.transport().desk.last_answer.is_none());
+    let Loopback { service, desk, .. } = client.transport();
+    service.surveyed(desk);
+    assert!(desk.last_answer.is_some());
+    let (bytes, [handle]) = client.processors(&false).expect("they are known");
+    assert_eq!((handle, surveys.get()), (77, 1));
+    let text = published.borrow();
+    assert_eq!(text.len(), bytes as usize);
+    let text = String::from_utf8_lossy(&text);
+    let source = text.lines().last();
+    assert_eq!(source, Some("source      timer/nmi"));
+    assert!(text.contains("\nmeltdown  "), "{text}");
+}
+
+#[test]
+fn processors_that_could_not_be_read_are_read_again() {
+    let (world, memory) = (World::new(), memory(1));
+    let bench = Bench {
+        survey: Err(Error::PeerDied),
+        ..Bench::default()
+    };
+    let surveys = bench.surveys.clone();
+    let server = Profd::<_, _, Desk>::new(world.catalog(), clock(), Fake::new(&memory), bench);
+    let mut client = Client::new(Loopback::new(server, dispatch));
+    for round in 1..=2 {
+        let asked = client.processors(&false);
+        assert_eq!(asked, Err(CallError::Transport(Error::TimedOut)));
+        let Loopback { service, desk, .. } = client.transport();
+        service.surveyed(desk);
+        let (_, message) = desk.last_answer.take().expect("an answer");
+        let refusal: Refusal = message.get().expect("a refusal");
+        let error = Error::PeerDied as u64;
+        assert_eq!(refusal, Refusal::NotSurveyed { error });
+        assert_eq!(surveys.get(), round);
+    }
 }

@@ -181,6 +181,8 @@ mod tests {
             ("kill 12", insert(" ")),
             ("demo s", insert("top ")),
             ("trace of", insert("f ")),
+            ("lsc", insert("pu ")),
+            ("lscpu -", insert("v ")),
             ("top 100 a", insert("ll ")),
             ("profile 500 4", insert("294967295 ")),
             ("repeat 3 profile 500 4", insert("294967295 ")),

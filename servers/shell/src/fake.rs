@@ -40,6 +40,8 @@ pub struct FakeSystem {
     pub requests: Vec<(u64, Request)>,
     pub profiles: u64,
     pub profile: Option<Result<String, CallError<Refusal>>>,
+    /// In few words, and in all.
+    pub processors: Option<[&'static str; 2]>,
     pub memory: MemoryInfo,
     pub cpus: Vec<CpuInfo>,
     pub now: u64,
@@ -165,6 +167,15 @@ impl System for FakeSystem {
             .clone()
             .expect("the test said what profd answers")?;
         show(&text);
+        Ok(())
+    }
+    fn processors(
+        &mut self,
+        verbose: bool,
+        show: &mut dyn FnMut(&str),
+    ) -> Result<(), CallError<Refusal>> {
+        let silent = CallError::Transport(Error::TimedOut);
+        show(self.processors.ok_or(silent)?[usize::from(verbose)]);
         Ok(())
     }
     fn memory(&mut self) -> Result<MemoryInfo, Error> {

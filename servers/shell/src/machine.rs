@@ -20,7 +20,9 @@ use shell::inspect::{Inspect, TracePart};
 use shell::pieces;
 use shell::protocol::PROGRAMS;
 use shell::system::{InitResult, LogPart, System};
-use sysroot::{Connection, Mapping, clock, handle, mapping, record, startup, syscall, time};
+use sysroot::{
+    Connection, Mapping, OwnedHandle, clock, handle, mapping, record, startup, syscall, time,
+};
 use zerocopy::FromZeros;
 
 use crate::wiring::Wiring;
@@ -29,6 +31,8 @@ use crate::wiring::Wiring;
 const VERSION_MAX: usize = 256;
 /// What profd gets to name a place, in nanoseconds: a report of a crash must not hang because profd does.
 const LOCATE_TIMEOUT: u64 = 500 * time::MILLISECOND;
+/// What profd gets to say what the processors are, in nanoseconds: for the first time it takes a turn of each of them.
+const PROCESSORS_TIMEOUT: u64 = 10_000 * time::MILLISECOND;
 /// What output gets to leave the machine, in nanoseconds, before the power goes or somebody goes on without it.
 pub const FLUSH_TIMEOUT: u64 = 1000 * time::MILLISECOND;
 
@@ -87,6 +91,22 @@ impl Machine {
             Ok(()) => Error::Unsupported,
         }
     }
+}
+
+/// Shows the text that a memory object of profd's holds.
+fn show_text(
+    memory: &OwnedHandle,
+    start: u32,
+    len: u32,
+    show: &mut dyn FnMut(&str),
+) -> Result<(), CallError<Refusal>> {
+    let mapping = Mapping::whole(memory.raw()).map_err(CallError::Transport)?;
+    let (start, len) = (start as usize, len as usize);
+    if start.saturating_add(len) > mapping.len() {
+        return Err(CallError::Protocol(ProtocolError::BadReply));
+    }
+    pieces::show(len, |offset, out| mapping.read(start + offset, out), show);
+    Ok(())
 }
 
 impl Inspect for Machine {
@@ -215,13 +235,17 @@ impl System for Machine {
             session: SessionName::cut(self.wiring.stream.0),
         };
         let (answer, [memory]) = self.profd.measure(&start)?;
-        let mapping = Mapping::whole(memory.raw()).map_err(CallError::Transport)?;
-        let (start, len) = (answer.text_start as usize, answer.text as usize);
-        if start.saturating_add(len) > mapping.len() {
-            return Err(CallError::Protocol(ProtocolError::BadReply));
-        }
-        pieces::show(len, |offset, out| mapping.read(start + offset, out), show);
-        Ok(())
+        show_text(&memory, answer.text_start, answer.text, show)
+    }
+
+    fn processors(
+        &mut self,
+        verbose: bool,
+        show: &mut dyn FnMut(&str),
+    ) -> Result<(), CallError<Refusal>> {
+        let connection = Connection::new(self.wiring.profd).timeout(PROCESSORS_TIMEOUT);
+        let (len, [memory]) = profd::Client::new(connection).processors(&verbose)?;
+        show_text(&memory, 0, len, show)
     }
 
     fn memory(&mut self) -> Result<MemoryInfo, Error> {

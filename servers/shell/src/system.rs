@@ -86,6 +86,16 @@ pub trait System: Inspect {
         show: &mut dyn FnMut(&str),
     ) -> Result<(), CallError<Refusal>>;
 
+    /// Hands `show` what the processors are, in words; `verbose`: with registers and all that CPUID answers.
+    ///
+    /// # Errors
+    /// profd's, and that it does not answer in time.
+    fn processors(
+        &mut self,
+        verbose: bool,
+        show: &mut dyn FnMut(&str),
+    ) -> Result<(), CallError<Refusal>>;
+
     /// Where the machine's memory is.
     ///
     /// # Errors

@@ -79,6 +79,10 @@ pub fn prove<B: Bench>(claims: &Claims, bench: &B, tsc_hz: u64) -> Finding {
         Ok(()) => Verdict::Works,
         Err(verdict) => verdict,
     };
+    if info.register_count == 0 {
+        // It did not come to that while it counted.
+        proof.dump(claims, &mut info);
+    }
     if verdict != Verdict::Works {
         // What faults cannot be stopped, either.
         let _ = counter.stop(bench);

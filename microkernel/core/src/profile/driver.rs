@@ -152,6 +152,8 @@ impl Driver {
         let _control = self.control.lock(cpu);
         let standing = self.arming.standing();
         let source = self.source();
+        let offered = self.offered.load(Ordering::Acquire);
+        let best = source::select(self.sources, offered, SourceRequest::Best);
         let mut counters = SampleCounters::default();
         for cpu in self.cpus {
             add(&mut counters, cpu.counters.read());
@@ -168,6 +170,7 @@ impl Driver {
                 Some(Trigger::Counter) => self.counting.load(Ordering::Relaxed),
                 _ => 0,
             },
+            best: best.map_or(0, |index| self.sources[index].id() as u64),
             counters,
         }
     }

@@ -6,6 +6,7 @@ mod demo;
 mod dmesg;
 mod help;
 mod irq;
+mod lscpu;
 mod machine;
 mod map;
 mod objects;
@@ -134,6 +135,7 @@ pub const COMMANDS: &[Command] = &[
     map::MAP,
     machine::MEM,
     machine::UPTIME,
+    lscpu::LSCPU,
     irq::IRQ,
     stacks::STACKS,
     objects::OBJECTS,

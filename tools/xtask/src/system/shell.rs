@@ -25,7 +25,7 @@ pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
 pub const ENDING: [&str; 2] = ["poweroff", "reboot"];
 
 /// Every other command as it is typed, and some of what it prints.
-const ANSWERS: [(&str, &[&str]); 24] = [
+const ANSWERS: [(&str, &[&str]); 25] = [
     ("profile 100", &["profiled 100 ms\n", " samples on "]),
     ("top 100", &["cpu busy/idle\n", "total 200.0: "]),
     ("time run sleep 20", &[" elapsed, ", "in 1 program\n"]),
@@ -39,6 +39,10 @@ const ANSWERS: [(&str, &[&str]); 24] = [
     ("map 1", &["information page\n"]),
     ("mem", &["total", "free"]),
     ("uptime", &["up ", "2 cpus\n", "cpu 1: "]),
+    (
+        "lscpu",
+        &["cpus        2 threads, ", "\nsource      timer/nmi\n"],
+    ),
     ("irq", &["timer ", "spurious "]),
     ("stacks", &["USED", "cpu 1 kernel\n"]),
     ("objects", &["HANDLES\n", "init"]),

@@ -149,6 +149,9 @@ fn each_liar_is_told_by_what_it_does_not_do() {
             let finding = prove(&claims, &cpu, HZ);
             assert_eq!(verdict(&finding), expected, "{claims:?} {mode:?}");
             assert_eq!(finding.counter, None);
+            // What it was found out by can be looked at.
+            let is_shown = finding.info.register_count >= 2;
+            assert_eq!(is_shown, expected != Verdict::Faults, "{mode:?}");
             assert_eq!(cpu.gave_up.get(), expected == Verdict::Silent);
             let micros = (cpu.tsc.get() - begin) / (HZ / 1_000_000);
             assert!(micros < 1_120, "{micros}");

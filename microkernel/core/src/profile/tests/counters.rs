@@ -132,10 +132,13 @@ fn a_counter_is_offered_if_each_cpu_can_be_sampled() {
     let [intel, v5, amd, v2] = claims_of_all();
     let source = |claims: &[Claims], works, neighbours| {
         let bench = bench(claims, works, neighbours);
-        (
+        let (started, status) = (
             bench.start(SourceRequest::Pmu),
-            bench.driver.status(&bench.token).counting,
-        )
+            bench.driver.status(&bench.token),
+        );
+        let is_best = started.is_ok_and(|source| source as u64 == status.best);
+        assert_eq!(is_best, started.is_ok(), "{status:?}");
+        (started, status.counting)
     };
     for (claims, id) in [
         (intel, Source::PmuIntel),

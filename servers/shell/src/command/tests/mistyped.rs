@@ -4,7 +4,7 @@ use super::super::COMMANDS;
 use super::Bench;
 
 /// What is typed, and what is said of it.
-const TABLE: [(&str, &str); 75] = [
+const TABLE: [(&str, &str); 78] = [
     ("hepl", "no command `hepl`; `help` lists what there is"),
     ("Help", "no command `Help`; `help` lists what there is"),
     ("ps\"", "no command: a quote has no end"),
@@ -93,6 +93,9 @@ const TABLE: [(&str, &str); 75] = [
         "map: pid 99: no such process; `ps` shows those that run",
     ),
     ("map 1 2", "map: `2` is too much; usage: map PID"),
+    ("lscpu -a", "lscpu: `-a`: there is only -v"),
+    ("lscpu 0", "lscpu: `0`: there is only -v"),
+    ("lscpu -v -v", "lscpu: `-v` is too much; usage: lscpu [-v]"),
     ("irq 4", "irq: `4` is too much; usage: irq"),
     ("stacks 7", "stacks: `7` is too much; usage: stacks"),
     ("objects 7", "objects: `7` is too much; usage: objects"),

@@ -1,0 +1,64 @@
+//! The caches that a CPU reaches: by the leaf that has one in each part, or of older AMD processors, by the two that have all.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use raw_cpuid::{CacheType, CpuId};
+
+use super::leaves::Leaves;
+
+/// In words, from the inside: `L1d 32 KiB, L1i 32 KiB, L2 512 KiB`. None if CPUID names none.
+pub fn of(cpu: &CpuId<&Leaves>) -> Option<String> {
+    let parts = cpu.get_cache_parameters().into_iter().flatten();
+    let mut caches: Vec<String> = parts
+        .map(|cache| {
+            let kind = match cache.cache_type() {
+                CacheType::Data => "d",
+                CacheType::Instruction => "i",
+                _ => "",
+            };
+            let bytes = [
+                cache.associativity(),
+                cache.physical_line_partitions(),
+                cache.coherency_line_size(),
+                cache.sets(),
+            ];
+            let bytes = bytes.into_iter().fold(1, usize::saturating_mul);
+            one(cache.level(), kind, bytes / 1024)
+        })
+        .collect();
+    if caches.is_empty() {
+        caches = older(cpu);
+    }
+    (!caches.is_empty()).then(|| caches.join(", "))
+}
+
+/// AMD's leaves 0x80000005 and 0x80000006 (APM volume 3, appendix E): sizes in KiB, that of the third level in halves of MiB.
+fn older(cpu: &CpuId<&Leaves>) -> Vec<String> {
+    let first = cpu.get_l1_cache_and_tlb_info();
+    let others = cpu.get_l2_l3_cache_and_tlb_info();
+    let first = first
+        .iter()
+        .flat_map(|info| [(1, "d", info.dcache_size()), (1, "i", info.icache_size())])
+        .map(|(level, kind, kib)| (level, kind, usize::from(kib)));
+    let others = others.iter().flat_map(|info| {
+        let halves = usize::from(info.l3cache_size());
+        [
+            (2, "", usize::from(info.l2cache_size())),
+            (3, "", halves * 512),
+        ]
+    });
+    first
+        .chain(others)
+        .filter(|&(_, _, kib)| kib > 0)
+        .map(|(level, kind, kib)| one(level, kind, kib))
+        .collect()
+}
+
+fn one(level: u8, kind: &str, kib: usize) -> String {
+    match kib {
+        1024.. if kib.is_multiple_of(1024) => format!("L{level}{kind} {} MiB", kib / 1024),
+        _ => format!("L{level}{kind} {kib} KiB"),
+    }
+}
