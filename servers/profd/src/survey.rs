@@ -14,19 +14,15 @@ use crate::lscpu::{self, Cpu};
 use crate::service::Platform;
 
 /// How far it is.
+#[derive(Default)]
 pub enum Survey<P: Responder> {
     /// Nobody has asked, or it failed.
+    #[default]
     None,
     /// CPUs are being read. Who waits, and whether for all of it.
     On(Vec<(bool, Parked<P, Processors>)>),
     /// By CPU.
     Done(Vec<Leaves>),
-}
-
-impl<P: Responder> Default for Survey<P> {
-    fn default() -> Self {
-        Self::None
-    }
 }
 
 impl<P: Responder> Survey<P> {

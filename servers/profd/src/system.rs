@@ -206,12 +206,17 @@ impl Kernel {
 
 /// Goes to one CPU after the other, and reads what CPUID answers there.
 fn survey() -> Result<Vec<Leaves>, Error> {
-    let on = |cpu| {
-        // Its own priority: no program is above profd.
-        syscall::thread_set(Handle::NONE, PRIORITY_MAX.into(), cpu)?;
-        Ok(Leaves::read(&CpuIdReaderNative))
-    };
+    let on = |cpu| go_to(cpu).map(|()| Leaves::read(&CpuIdReaderNative));
     (0..startup::info().cpus).map(on).collect()
+}
+
+/// Moves the calling thread to a CPU for good, with the highest priority that it may have: its own.
+fn go_to(cpu: u64) -> Result<(), Error> {
+    let priorities = (0..=u64::from(PRIORITY_MAX)).rev();
+    let go = |priority| syscall::thread_set(Handle::NONE, priority, cpu);
+    let is_allowed = |gone: &Result<(), Error>| *gone != Err(Error::BadArgument);
+    let mut tries = priorities.map(go);
+    tries.find(is_allowed).unwrap_or(Err(Error::BadArgument))
 }
 
 impl Platform for Kernel {

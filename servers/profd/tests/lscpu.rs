@@ -32,7 +32,8 @@ struct Machine {
 
 impl Machine {
     fn read(text: &str) -> Self {
-        let count = text.split_whitespace().nth(1).unwrap().parse().unwrap();
+        let count = text.split_whitespace().nth(1).map(number);
+        let count = count.expect("a number of CPUs") as usize;
         let mut cpus = vec![Vec::new(); count];
         for line in text.lines() {
             let Some(row) = line.strip_prefix("cpuid ") else {
@@ -52,7 +53,7 @@ impl Machine {
             let leaf = Leaf {
                 leaf: *leaf,
                 part: *part,
-                words: words.try_into().unwrap(),
+                words: words.try_into().expect("four words"),
             };
             for cpu in of.map_or(0..=count - 1, range) {
                 cpus[cpu].push(leaf);
@@ -73,12 +74,13 @@ impl Machine {
 fn number(word: &str) -> u32 {
     let hex = word.strip_prefix("0x");
     let number = hex.map_or_else(|| word.parse(), |hex| u32::from_str_radix(hex, 16));
-    number.unwrap()
+    number.expect("a number")
 }
 
 fn range(of: &str) -> RangeInclusive<usize> {
     let (first, last) = of.split_once('-').unwrap_or((of, of));
-    first.parse().unwrap()..=last.parse().unwrap()
+    let number = |word: &str| word.parse().expect("a CPU");
+    number(first)..=number(last)
 }
 
 fn processors(
@@ -142,6 +144,16 @@ fn each_machine_is_described_as_it_was() {
         assert!(text.starts_with(&format!("cpus        {cpus}\n")), "{text}");
         assert!(text.starts_with(&machine.text(false)), "{text}");
     }
+}
+
+#[test]
+fn the_page_shows_what_is_printed() {
+    let page = include_str!("../../../docs/profiling.md");
+    let (shown, _) = MILAN.split_once("cpuid ").unwrap();
+    assert!(
+        page.contains(&format!("```\n> lscpu\n{shown}```\n")),
+        "{shown}"
+    );
 }
 
 #[test]

@@ -109,8 +109,12 @@ pub fn check<R: CpuIdReader>(reader: R) -> Result<Features, Missing> {
     })
 }
 
-/// Whether programs could read kernel memory by Meltdown, which Sonde does nothing against. `capabilities` is what
-/// IA32_ARCH_CAPABILITIES holds, where it exists; its bit 0 says that the processor is not vulnerable.
+/// Whether programs could read kernel memory by Meltdown, which Sonde does nothing against: on Intel's processors, unless they say that they are
+/// not vulnerable. `capabilities` is what IA32_ARCH_CAPABILITIES holds, where it exists; its bit 0 (RDCL_NO) says so (SDM volume 4,
+/// table of the architectural MSRs; rogue data cache load is Intel's name for it). AMD's are not vulnerable ("An Update on AMD Processor
+/// Security", January 2018, variant 3). Intel's that are too old to say it and execute in order are named without need.
+///
+/// This is the one place that decides it: the log and the information page have the answer from here.
 #[must_use]
 pub const fn needs_page_table_isolation(features: Features, capabilities: u64) -> bool {
     features.intel && !(features.arch_capabilities && capabilities & 1 == 1)

@@ -36,22 +36,21 @@ pub fn of(cpu: &CpuId<&Leaves>) -> Option<String> {
 
 /// AMD's leaves 0x80000005 and 0x80000006 (APM volume 3, appendix E): sizes in KiB, that of the third level in halves of MiB.
 fn older(cpu: &CpuId<&Leaves>) -> Vec<String> {
-    let first = cpu.get_l1_cache_and_tlb_info();
-    let others = cpu.get_l2_l3_cache_and_tlb_info();
-    let first = first
-        .iter()
-        .flat_map(|info| [(1, "d", info.dcache_size()), (1, "i", info.icache_size())])
-        .map(|(level, kind, kib)| (level, kind, usize::from(kib)));
-    let others = others.iter().flat_map(|info| {
-        let halves = usize::from(info.l3cache_size());
-        [
-            (2, "", usize::from(info.l2cache_size())),
-            (3, "", halves * 512),
-        ]
-    });
-    first
-        .chain(others)
-        .filter(|&(_, _, kib)| kib > 0)
+    // Of others than AMD there is no first one, and in the second most is reserved.
+    let (Some(first), Some(others)) = (
+        cpu.get_l1_cache_and_tlb_info(),
+        cpu.get_l2_l3_cache_and_tlb_info(),
+    ) else {
+        return Vec::new();
+    };
+    let all = [
+        (1, "d", usize::from(first.dcache_size())),
+        (1, "i", usize::from(first.icache_size())),
+        (2, "", usize::from(others.l2cache_size())),
+        (3, "", usize::from(others.l3cache_size()) * 512),
+    ];
+    let there = all.into_iter().filter(|&(_, _, kib)| kib > 0);
+    there
         .map(|(level, kind, kib)| one(level, kind, kib))
         .collect()
 }

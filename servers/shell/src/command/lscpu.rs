@@ -11,11 +11,11 @@ pub(super) const LSCPU: Command = Command {
     summary: "processors; their counters",
     arguments: &[Argument::OneOf(&["-v"])],
     details: "\
--v        also the registers and counters as the proof of the counters read them,
+-v        also the registers of the counters, as they were in the proof at boot,
           and every answer of CPUID: leaf, part, EAX, EBX, ECX, EDX
 
 monitor   performance counters as CPUID claims them
-counters  what the proof at boot found out about them
+counters  what the proof found out about them
 source    what `profile` uses if no other is asked for
 A row begins with the CPUs that it holds for, if it does not for all. What a CPU
 does not have, or does not say, has no row.
@@ -23,7 +23,7 @@ does not have, or does not say, has no row.
     facts: None,
     examples: &[
         ("lscpu", "what a report of this machine can be"),
-        ("more lscpu -v", "all of it, a screen at a time"),
+        ("lscpu -v", "all that there is to know of a counter"),
     ],
     run,
 };

@@ -16,6 +16,7 @@ pub mod guest;
 mod input;
 mod inspect;
 mod interrupt;
+mod lscpu;
 mod machine;
 pub mod miniature;
 mod panic;
@@ -66,6 +67,7 @@ pub fn run(context: &Context<'_>) -> Result<Report> {
     cases.extend(profile::cases(context));
     cases.extend(profd::cases(context));
     cases.extend(pmu::cases(context));
+    cases.extend(lscpu::cases(context));
     cases.extend(truth::cases(context));
     cases.extend(storm::cases(context));
     cases.extend(demo::cases(context));

@@ -155,7 +155,10 @@ fn kill_in_mid_window(session: &mut Session) -> Verdict {
 }
 
 /// NMIs of each CPU since boot.
-fn nmis(session: &mut Session) -> Result<Vec<u64>> {
+///
+/// # Errors
+/// They are not told.
+pub fn nmis(session: &mut Session) -> Result<Vec<u64>> {
     let text = session.run("irq")?;
     let row = text.lines().find_map(|line| line.strip_prefix("nmi "));
     let Some(row) = row else {

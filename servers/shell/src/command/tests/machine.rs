@@ -1,4 +1,4 @@
-//! `mem`, `uptime`, `version` and `poweroff`.
+//! `mem`, `uptime`, `lscpu`, `version` and `poweroff`.
 
 use ipc::abi::info::{CpuInfo, MemoryInfo};
 
@@ -94,4 +94,13 @@ fn version_and_poweroff() {
     assert!(!bench.system.powered_off);
     assert!(bench.run("poweroff").starts_with("poweroff: "));
     assert!(bench.system.powered_off);
+}
+
+#[test]
+fn lscpu_shows_what_profd_says_or_that_it_does_not() {
+    let mut bench = Bench::default();
+    assert_eq!(bench.run("lscpu"), "lscpu: timed out\n");
+    bench.system.processors = Some(["source tick only\n", "all\n"]);
+    assert_eq!(bench.run("lscpu"), "source tick only\n");
+    assert_eq!(bench.run("time lscpu -v").lines().next(), Some("all"));
 }

@@ -9,6 +9,7 @@ use std::fs;
 use anyhow::{Context as _, Result, ensure};
 use ipc::abi::monitor::Verdict as Proof;
 
+use crate::system::lscpu::Processors;
 use crate::system::report::{Fates, Report};
 use crate::test::{Context, Verdict};
 
@@ -157,6 +158,7 @@ fn sample(
         let is_told = why.iter().all(|part| refusal.contains(part));
         ensure!(is_told, "{refusal}");
     }
+    let processors = Processors::ask(&mut machine.session)?;
     for _ in 0..smp {
         // It pauses now and then, or the other CPUs had no turn.
         machine.session.start("shares 100")?;
@@ -165,7 +167,22 @@ fn sample(
     let report = machine.session.profile(&format!("{WINDOW} all 20 -v"))?;
     let tally = machine.tally()?.since(before);
     machine.power_off()?;
+    told(&processors, proof, &report)?;
     Ok((report, tally))
+}
+
+/// What `lscpu` said before: what the proof found, by which registers, and the source that sampled then.
+fn told(processors: &Processors, proof: Proof, report: &Report) -> Verdict {
+    let text = processors.text();
+    let mut counters = processors.rows("counters");
+    let is_found = counters.any(|row| row.contains(proof.text()));
+    ensure!(is_found && processors.source()? == report.source, "{text}");
+    let registers = processors.rows("register").count();
+    ensure!(registers >= 2 || proof == Proof::Faults, "{text}");
+    let is_measured = processors.rows("rate").count() > 0;
+    let counts = matches!(proof, Proof::Works | Proof::Silent);
+    ensure!(is_measured == counts, "{text}");
+    Ok(())
 }
 
 fn check(outcome: Outcome, report: &Report, tally: &Tally) -> Verdict {

@@ -1,6 +1,6 @@
 //! Performance counters where the emulator has none: the shim (`tests/pmu-shim`) runs the shipped kernel as its guest.
 
-mod claims;
+pub mod claims;
 pub mod machine;
 mod matrix;
 
