@@ -24,7 +24,10 @@ const TABLE: [(&str, &str); 78] = [
         "profile 100 spin",
         "profile: process `spin`: a pid from 1 to 4294967295, or all",
     ),
-    ("profile 100 all many", "profile: chains `many`: 1 to 512"),
+    (
+        "profile 100 all many",
+        "profile: word `many`: all, depth, source, by-client, folded or -v",
+    ),
     (
         "profile depth",
         "profile: depth: a number is missing, 1 to 48 frames",
