@@ -73,7 +73,11 @@ impl Bench for Probe<'_> {
         cpu::tsc()
     }
     fn expect(&self) -> bool {
-        self.expected.announce(Purpose::Proof)
+        let is_first = self.expected.announce(Purpose::Proof);
+        if is_first {
+            self.kernel.profiler.owed(self.cpu);
+        }
+        is_first
     }
     fn has_arrived(&self) -> bool {
         !self.expected.is_pending()

@@ -1,8 +1,9 @@
 //! What CPUID claims of a CPU's performance monitor. A leaf beyond the highest one returns another leaf's data, which on one processor
 //! looks like AMD's second version; [`Guarded`] answers zeros.
 
+use super::bus::MonitorBus;
 use super::counter::Counter;
-use super::msr::{AMD_COUNTERS_MAX, INTEL_COUNTERS_MAX};
+use super::msr::{AMD_COUNTERS_MAX, INTEL_COUNTERS_MAX, Msr};
 use crate::boot::features::Guarded;
 use ipc::abi::monitor::Interface;
 use raw_cpuid::CpuIdReader;
@@ -134,6 +135,29 @@ impl Claims {
             Interface::AmdCore | Interface::AmdCoreV2 => {
                 Some(Counter::amd_core(self, 0, NOT_HALTED, 0))
             }
+        }
+    }
+
+    /// Whether all bits of Intel's programmable counters can be written: FW_WRITE of IA32_PERF_CAPABILITIES (SDM, "Full-Width Writes to
+    /// Performance Counter Registers").
+    ///
+    /// # Errors
+    /// The register faulted.
+    pub fn full_width<B: MonitorBus>(&self, bus: &B) -> Result<bool, B::Fault> {
+        const FULL_WIDTH_WRITES: u64 = 1 << 13;
+        if !self.has_capabilities {
+            return Ok(false);
+        }
+        Ok(bus.read(Msr::CAPABILITIES)? & FULL_WIDTH_WRITES != 0)
+    }
+
+    /// The bit of status and acknowledgement that says that the counters are frozen, if there is one: CTR_FRZ from Intel's version 4 on, PMCF of AMD.
+    pub(super) const fn frozen(&self) -> u64 {
+        const FROZEN: u64 = 1 << 59;
+        match self.interface {
+            Interface::Intel if self.version >= 4 => FROZEN,
+            Interface::AmdCoreV2 if self.may_freeze => FROZEN,
+            _ => 0,
         }
     }
 

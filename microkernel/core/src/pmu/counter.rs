@@ -8,6 +8,10 @@
 //! - **The APIC's entry is unmasked before counting goes on.** It masks itself when it delivers (SDM volume 3A, "Local Vector Table"); an
 //!   overflow while it is masked interrupts nobody.
 //! - **Only this counter's status bit is looked at**: firmware, or another unit, may leave others set.
+//! - **What has frozen the counters is acknowledged with them** (SDM, "Architectural Performance Monitoring Version 4", CTR_FRZ; PPR,
+//!   MSRC000_0300, PMCF): while firmware, or the kernel before this one, has left that bit set, nothing counts.
+//! - **The count is written before what enables it**, the event's register next, the global control last: a hypervisor sets its own
+//!   counter up when it sees one enabled, from the count that it has then.
 //! - **Without a global control**, as in AMD's first version, the counter is its own status: it runs from below zero, and its sign bit goes
 //!   clear at the overflow (APM volume 2, 13.2.3). It goes on from there, and cannot overflow again before all of its bits went round. So
 //!   the reload is the acknowledgement, and nothing needs to be stopped.
@@ -52,7 +56,7 @@ struct Global {
     acknowledge: Msr,
     /// This counter's bit in each.
     bit: u64,
-    /// Every claimed counter's.
+    /// What is acknowledged at the start: every claimed counter's, and what has frozen them.
     all: u64,
 }
 
@@ -63,7 +67,7 @@ impl Global {
             status: Msr::INTEL_STATUS,
             acknowledge: Msr::INTEL_ACKNOWLEDGE,
             bit: 1 << bit,
-            all: claims.all_counters(),
+            all: claims.all_counters() | claims.frozen(),
         }
     }
 }
@@ -89,8 +93,8 @@ impl Counter {
         }
     }
 
-    /// A programmable counter of an Intel processor. `full_width` is bit 13 of IA32_PERF_CAPABILITIES: there are registers through which
-    /// all its bits can be written (SDM, "Full-Width Writes to Performance Counter Registers").
+    /// A programmable counter of an Intel processor. If it is not written in [full width](Claims::full_width), bit 31 of what is written is
+    /// extended to the bits above.
     #[must_use]
     pub const fn intel(
         claims: &Claims,
@@ -124,7 +128,7 @@ impl Counter {
             status: Msr::AMD_STATUS,
             acknowledge: Msr::AMD_ACKNOWLEDGE,
             bit: 1 << index,
-            all: claims.all_counters(),
+            all: claims.all_counters() | claims.frozen(),
         };
         Self {
             select: Msr::amd_select(index),

@@ -34,6 +34,8 @@ pub enum Access {
 
 /// Bits of the status that are another unit's, and that firmware left.
 pub const STRANGE_STATUS: u64 = 1 << 62 | 1 << 55;
+/// The bit of the status that keeps all counters from counting.
+const FROZEN: u64 = 1 << 59;
 
 const INTERRUPT: u64 = 1 << 20;
 const ENABLE: u64 = 1 << 22;
@@ -43,6 +45,8 @@ const FREEZE: u64 = 1 << 12;
 pub struct FakeMonitor {
     pub claims: Claims,
     pub mode: Mode,
+    /// IA32_PERF_CAPABILITIES, if there is such a register. Its bit 13 says whether there are wide registers of counters.
+    pub capabilities: Cell<u64>,
     /// Values of the registers that are no counters and no status.
     registers: RefCell<BTreeMap<Msr, u64>>,
     /// Counters by their register.
@@ -68,7 +72,6 @@ impl FakeMonitor {
                 registers.insert(Msr::FIXED_CONTROL, 0xbbb);
                 registers.insert(Msr::INTEL_CONTROL, claims.all_counters());
                 if claims.has_capabilities {
-                    registers.insert(Msr::CAPABILITIES, 1 << 13);
                     registers.insert(Msr::DEBUG_CONTROL, FREEZE | 1 << 14);
                 }
                 for index in (0..16).filter(|index| claims.fixed >> index & 1 == 1) {
@@ -96,15 +99,24 @@ impl FakeMonitor {
         Self {
             claims,
             mode,
+            capabilities: Cell::new(1 << 13),
             registers: RefCell::new(registers),
             counts: RefCell::new(counts),
-            status: Cell::new(STRANGE_STATUS | claims.all_counters()),
+            status: Cell::new(STRANGE_STATUS | claims.all_counters() | Self::frozen(&claims)),
             unmasked: Cell::new(false),
             on_their_way: Cell::new(0),
             drops: Cell::new(false),
             log: RefCell::default(),
             acknowledged: Cell::new(0),
         }
+    }
+
+    const fn frozen(claims: &Claims) -> u64 {
+        let is_status = match claims.interface {
+            Interface::Intel => claims.version >= 4,
+            _ => claims.may_freeze,
+        };
+        if is_status { FROZEN } else { 0 }
     }
 
     pub fn register(&self, msr: Msr) -> u64 {
@@ -156,7 +168,8 @@ impl FakeMonitor {
     /// So many cycles pass.
     pub fn advance(&self, cycles: u64) {
         let (msr, bits, bit, on, interrupts) = self.cycles();
-        if !on || matches!(self.mode, Mode::Swallows | Mode::Latches) {
+        let stands = self.has_status() && self.status.get() & FROZEN != 0;
+        if !on || stands || matches!(self.mode, Mode::Swallows | Mode::Latches) {
             return;
         }
         let count = u128::from(self.value(msr)) + u128::from(cycles);
@@ -171,10 +184,27 @@ impl FakeMonitor {
         }
         if interrupts && self.unmasked.get() && self.mode != Mode::Silent && !self.drops.take() {
             self.on_their_way.set(self.on_their_way.get() + 1);
+            self.freeze();
         }
         // Delivery masks the entry, lost or not.
         if interrupts {
             self.unmasked.set(false);
+        }
+    }
+
+    /// An interrupt stops the counters, if that is on: until the status is acknowledged, or, before there was a bit for it, by the
+    /// global control.
+    fn freeze(&self) {
+        let mut registers = self.registers.borrow_mut();
+        let debug = registers.get(&Msr::DEBUG_CONTROL);
+        if debug.is_none_or(|debug| debug & FREEZE == 0) {
+            return;
+        }
+        match Self::frozen(&self.claims) {
+            0 => {
+                registers.insert(Msr::INTEL_CONTROL, 0);
+            }
+            frozen => self.status.set(self.status.get() | frozen),
         }
     }
 
@@ -183,14 +213,19 @@ impl FakeMonitor {
         let claims = &self.claims;
         match msr {
             Msr::FIXED_CONTROL => {
-                let any_thread = if claims.version >= 5 { 0 } else { 0b0100 };
+                let any_thread = if matches!(claims.version, 3 | 4) {
+                    0b0100
+                } else {
+                    0
+                };
                 (0..16)
                     .filter(|index| claims.fixed >> index & 1 == 1)
                     .map(|index| (0b1011 | any_thread) << (index * 4))
                     .sum()
             }
-            Msr::INTEL_CONTROL | Msr::AMD_CONTROL | Msr::AMD_ACKNOWLEDGE => claims.all_counters(),
-            Msr::INTEL_ACKNOWLEDGE => claims.all_counters() | STRANGE_STATUS,
+            Msr::INTEL_CONTROL | Msr::AMD_CONTROL => claims.all_counters(),
+            Msr::AMD_ACKNOWLEDGE => claims.all_counters() | Self::frozen(claims),
+            Msr::INTEL_ACKNOWLEDGE => claims.all_counters() | STRANGE_STATUS | Self::frozen(claims),
             Msr::DEBUG_CONTROL => FREEZE | 1 << 14,
             Msr::INTEL_STATUS | Msr::AMD_STATUS | Msr::CAPABILITIES => 0,
             // Reserved: 19 and 21, and all above the event's upper bits.
@@ -224,6 +259,13 @@ impl FakeMonitor {
         Ok(())
     }
 
+    /// One of the wide registers of counters, which not all processors have.
+    fn is_missing(&self, msr: Msr) -> bool {
+        let has_wide = self.claims.has_capabilities && self.capabilities.get() >> 13 & 1 == 1;
+        let mut wide = (0..self.claims.counters.min(8)).map(Msr::intel_wide_counter);
+        !has_wide && wide.any(|counter| counter == msr)
+    }
+
     /// Reads as a processor does.
     pub fn read_now(&self, msr: Msr) -> Result<u64, GeneralProtection> {
         let found = match msr {
@@ -233,6 +275,8 @@ impl FakeMonitor {
             Msr::AMD_STATUS if self.claims.interface == Interface::AmdCoreV2 => {
                 Some(self.status.get())
             }
+            Msr::CAPABILITIES if self.claims.has_capabilities => Some(self.capabilities.get()),
+            _ if self.is_missing(msr) => None,
             _ => {
                 let counts = self.counts.borrow();
                 let registers = self.registers.borrow();
@@ -249,7 +293,7 @@ impl FakeMonitor {
     /// Writes as a processor does.
     pub fn write_now(&self, msr: Msr, value: u64) -> Result<(), GeneralProtection> {
         self.log.borrow_mut().push(Access::Write(msr, value));
-        if self.mode == Mode::Faults {
+        if self.mode == Mode::Faults || self.is_missing(msr) {
             return Err(GeneralProtection);
         }
         if self.counts.borrow().contains_key(&msr) {
@@ -300,7 +344,7 @@ impl MonitorBus for FakeMonitor {
 }
 
 /// CPUs that claim each of the interfaces.
-pub fn claims_of_all() -> [Claims; 4] {
+pub fn claims_of_all() -> [Claims; 5] {
     let intel = Claims {
         interface: Interface::Intel,
         version: 4,
@@ -335,6 +379,13 @@ pub fn claims_of_all() -> [Claims; 4] {
             version: 2,
             may_freeze: true,
             ..amd
+        },
+        Claims {
+            version: 2,
+            counters: 2,
+            counter_bits: 40,
+            fixed_bits: 40,
+            ..intel
         },
     ]
 }

@@ -35,11 +35,12 @@ const SECOND: u64 = 1_000_000;
 pub trait Bench: MonitorBus<Fault = GeneralProtection> {
     /// The time-stamp counter.
     fn tsc(&self) -> u64;
-    /// From here on an NMI on this CPU is the counter's. False if one is on its way already.
+    /// From here on an NMI on this CPU is the counter's, and so is one behind it: some processors send one more than they should. False
+    /// if one is on its way already.
     fn expect(&self) -> bool;
-    /// Whether it has come.
+    /// Whether the first has come.
     fn has_arrived(&self) -> bool;
-    /// It did not, and is not waited for any longer. Once it may still come.
+    /// It did not, and is not waited for any longer. Both may still come.
     fn give_up(&self);
 }
 

@@ -4,6 +4,8 @@
 //! Idle --start--> Arming --last CPU armed--> Open --stop--> Disarming --last CPU disarmed--> Idle
 //!                    '-----------------------stop-------------^
 //! ```
+//! After the boot it stands at Disarming if a CPU may still get an NMI of its counter's proof ([`Arming::begin_disarming`]).
+//!
 //! Start and stop are system calls; everything else happens in ticks, each CPU acting for itself. `control` is the one
 //! word that a tick reads when no profile runs. It holds the run's number beside the phase, so that a CPU's
 //! transition is a compare-and-swap that cannot mistake one run for another.
@@ -108,6 +110,15 @@ impl Arming {
         let run = run_of(self.control.load(Ordering::Relaxed)) + 1;
         self.control
             .store(word(run, Phase::Arming), Ordering::Release);
+    }
+
+    /// Before there was a run: these CPUs have to rest as after one. None of them ticks yet.
+    pub(super) fn begin_disarming(&self, cpus: u64) {
+        if cpus != 0 {
+            self.undisarmed.store(cpus, Ordering::Relaxed);
+            self.control
+                .store(word(0, Phase::Disarming), Ordering::Release);
+        }
     }
 
     /// Ends the run. False if none is on. Stopping one that is already ending changes nothing. The caller holds the control

@@ -25,8 +25,11 @@ impl Driver {
     }
 
     /// Once the CPUs have published what they found, and timers are offered or are not: offers the counters if every CPU has one that works, or
-    /// can be sampled by its neighbour.
+    /// can be sampled by its neighbour. Those that may still get an NMI of their proof take no part in a run before that is over.
     pub fn offer_counters(&self) {
+        let is_owed = |cpu: &&CpuState| cpu.late.may_come();
+        let owed = self.cpus.iter().filter(is_owed).map(|cpu| cpu.id.bit());
+        self.arming.begin_disarming(owed.sum());
         let of = |(index, cpu): (usize, &CpuState)| {
             let info = cpu.monitor.get().filter(|_| cpu.own.get().is_some())?;
             Some((index, Interface::from_raw(info.interface)?.source()?))
@@ -69,10 +72,10 @@ impl Driver {
         Some(info.unwrap_or_else(MonitorInfo::new_zeroed))
     }
 
-    /// A late NMI of the counter may come, though its proof is over.
+    /// An NMI of the counter may come that its proof does not wait for.
     pub fn owed(&self, cpu: CpuId) {
         if let Some(state) = self.cpus.get(cpu.index()) {
-            state.late.owed();
+            state.late.owed(1);
         }
     }
 

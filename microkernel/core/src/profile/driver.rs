@@ -39,7 +39,7 @@ pub struct Driver {
     /// Bit per CPU that a source of counters samples by its own. Written before that is offered.
     pub(super) counting: AtomicU64,
     pub(super) map: KernelMap,
-    arming: Arming,
+    pub(super) arming: Arming,
     /// Index of the source of the run, or the last one; beyond the sources before the first. Written before a run begins.
     source: AtomicUsize,
     /// Nominal samples per second of that run; likewise.
@@ -196,18 +196,18 @@ impl Driver {
         if duty == Duty::Rest {
             return Wake::No;
         }
-        let (Some(state), Some(source)) = (self.cpus.get(cpu.index()), self.source()) else {
+        let Some(state) = self.cpus.get(cpu.index()) else {
             return Wake::No;
         };
-        match duty {
-            Duty::Rest => Wake::No,
-            Duty::Arm => {
+        match (duty, self.source()) {
+            (Duty::Rest, _) | (Duty::Arm | Duty::Sample, None) => Wake::No,
+            (Duty::Arm, Some(source)) => {
                 state.announced.store(state.ring.head(), Ordering::Relaxed);
                 state.counters.run_begins();
                 self.arm(state, source, machine);
                 phase_changed(self.arming.armed(cpu, machine.tsc()))
             }
-            Duty::Sample => {
+            (Duty::Sample, Some(source)) => {
                 match source.trigger() {
                     Trigger::Tick => {
                         state.counters.missed(missed);
@@ -219,8 +219,11 @@ impl Driver {
                 }
                 ring_filled(state)
             }
-            Duty::Disarm => {
-                self.disarm(state, source, machine);
+            (Duty::Disarm, source) => {
+                // None has run where the proof is what has to end.
+                if let Some(source) = source {
+                    self.disarm(state, source, machine);
+                }
                 // While an NMI of the counter can still come, this CPU has not disarmed.
                 if state.late.tick() {
                     return Wake::No;

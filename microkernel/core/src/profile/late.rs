@@ -6,33 +6,45 @@
 //! follows an overflow closely, or is lost.
 //!
 //! # The bound
-//! Each overflow that is acknowledged is good for one NMI without a cause, until the second tick of this CPU after it. Ticks, and not a
-//! time, because an NMI that is pending is taken before any tick: a CPU that a hypervisor keeps from running does not let it expire.
-//! Where an overflow was acknowledged by an NMI that an announced one may be part of, or by no NMI at all, there may be one more. So as many NMIs
-//! that nobody caused may be taken for late ones, and no other.
+//! An overflow has two NMIs at most. One that an NMI acknowledges is good for another without a cause; for two, if that NMI was announced as
+//! well, or if it is acknowledged by no NMI at all. They are until the second tick of this CPU after it. Ticks, and not a
+//! time, because an NMI that is pending is taken before any tick: a CPU that a hypervisor keeps from running does not let it expire. So
+//! as many NMIs that nobody caused may be taken for late ones, and no other.
+//!
+//! Rejected: one at most that an NMI's overflow is good for, however many there were. An interrupt that is late may find the next
+//! overflow, whose own is late then; so it goes on, and what was good for the first expires meanwhile.
+//!
+//! The overflow of the proof is good for as many. No run follows that would let them expire, so the CPUs that are owed some begin as if one had
+//! ended: with the second tick after the boot there are none.
 
-use core::sync::atomic::{AtomicU16, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// How many may come: those since the last tick in the low byte, those of the tick before in the high one.
+/// How many may come: those since the last tick in the lower half, those of the tick before in the upper one.
 #[derive(Debug, Default)]
-pub(super) struct Late(AtomicU16);
+pub(super) struct Late(AtomicU32);
 
-const TICK_BITS: u32 = 8;
-const RECENT: u16 = (1 << TICK_BITS) - 1;
+const TICK_BITS: u32 = 16;
+const RECENT: u32 = (1 << TICK_BITS) - 1;
+
+/// So many more since the last tick.
+const fn more(word: u32, nmis: u32) -> u32 {
+    let room = RECENT - (word & RECENT);
+    word + if nmis < room { nmis } else { room }
+}
 
 impl Late {
     /// An NMI has acknowledged an overflow; `coalesced` if it was announced as well. Only in an NMI.
     #[inline]
     pub(super) fn taken(&self, coalesced: bool) {
         let word = self.0.load(Relaxed);
-        let recent = (word & RECENT).max(1) + u16::from(coalesced);
-        self.0.store(word & !RECENT | recent.min(RECENT), Relaxed);
+        self.0.store(more(word, 1 + u32::from(coalesced)), Relaxed);
     }
 
-    /// An overflow is acknowledged, or given up, outside of an NMI. Said before that is done; at most once between two ticks.
-    pub(super) fn owed(&self) {
+    /// An overflow is acknowledged, or given up, outside of an NMI, so that so many may come. Said before that is done.
+    pub(super) fn owed(&self, nmis: u32) {
         // Not in an NMI's way: there may be one between load and store.
-        self.0.fetch_add(1, Relaxed);
+        let more = |word| Some(more(word, nmis));
+        let _ = self.0.fetch_update(Relaxed, Relaxed, more);
     }
 
     /// An NMI without a cause. Whether it may be a late one. Only in an NMI.
@@ -46,10 +58,15 @@ impl Late {
         true
     }
 
+    /// Whether there can still be any.
+    pub(super) fn may_come(&self) -> bool {
+        self.0.load(Relaxed) != 0
+    }
+
     /// A tick of this CPU. Whether there can still be any.
     pub(super) fn tick(&self) -> bool {
         // Tried again only if an NMI came in between.
-        let shifted = |word: u16| Some(word << TICK_BITS);
+        let shifted = |word: u32| Some(word << TICK_BITS);
         match self.0.fetch_update(Relaxed, Relaxed, shifted) {
             Ok(word) | Err(word) => word & RECENT != 0,
         }
@@ -60,26 +77,40 @@ impl Late {
 mod tests {
     use super::*;
 
+    fn claimed(late: &Late) -> usize {
+        core::iter::repeat_with(|| late.claim())
+            .take_while(|&claimed| claimed)
+            .count()
+    }
+
     #[test]
-    fn one_for_each_until_the_second_tick() {
+    fn as_many_as_are_said_until_the_second_tick() {
         let late = Late::default();
-        assert!(!late.claim());
+        assert!(!late.may_come() && claimed(&late) == 0);
         late.taken(false);
         late.taken(false);
-        assert!(
-            late.claim() && !late.claim(),
-            "not for those that it came in time for"
-        );
+        assert!(late.may_come() && claimed(&late) == 2);
         late.taken(true);
-        late.owed();
-        assert!(late.claim() && late.claim() && late.claim() && !late.claim());
+        late.owed(2);
+        assert_eq!(claimed(&late), 4);
         late.taken(false);
         assert!(late.tick());
-        late.owed();
-        assert!(late.claim() && late.tick());
-        assert!(late.claim() && !late.claim());
+        late.owed(1);
+        assert!(late.claim(), "of the tick before");
+        assert!(late.tick());
+        assert_eq!(claimed(&late), 1);
         late.taken(true);
         assert!(late.tick() && !late.tick());
-        assert!(!late.claim(), "expired");
+        assert_eq!(claimed(&late), 0, "expired");
+    }
+
+    #[test]
+    fn those_that_do_not_fit_are_not_another_ticks() {
+        let late = Late::default();
+        late.owed(RECENT - 1);
+        late.taken(true);
+        late.owed(2);
+        assert!(late.tick() && !late.tick());
+        assert!(!late.may_come());
     }
 }

@@ -9,6 +9,8 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Parts of a second after which an interrupt that has not come is lost: it proved to come sooner.
 const LOST: u64 = 1000;
+/// NMIs of an overflow that was dealt with outside of one.
+const BOTH: u32 = 2;
 
 /// A counter that has proved that it works.
 #[derive(Debug)]
@@ -48,7 +50,7 @@ impl OwnCounter {
 
     /// Ends. What samples this CPU is changed before.
     pub(super) fn stop<B: MonitorBus<Fault = Infallible>>(&self, bus: &B, late: &Late) {
-        late.owed();
+        late.owed(BOTH);
         let Ok(()) = self.counter.stop(bus);
     }
 
@@ -76,7 +78,7 @@ impl OwnCounter {
         if since < self.hz / LOST || since > self.counter.period_max() {
             return 0;
         }
-        late.owed();
+        late.owed(BOTH);
         // If its NMI comes now after all, that one finds no overflow, or both do. It is for the next period then in either case.
         let overflowed = self.enter(bus);
         self.leave(bus, overflowed);

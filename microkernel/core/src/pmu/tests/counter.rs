@@ -1,7 +1,7 @@
 //! What is written to which register, and in which order.
 
 use crate::pmu::fake::{Access, FakeMonitor, Mode, STRANGE_STATUS, claims_of_all};
-use crate::pmu::{Claims, Counter, Msr};
+use crate::pmu::{Claims, Counter, GeneralProtection, MonitorBus, Msr};
 use Access::{Deliver, Read, Write};
 use proptest::prelude::*;
 
@@ -23,9 +23,9 @@ fn log(monitor: &FakeMonitor) -> Vec<Access> {
 
 #[test]
 fn an_interrupt_stops_acknowledges_reloads_unmasks_and_goes_on() {
-    let [intel, v5, amd, v2] = claims_of_all();
+    let [intel, v5, amd, v2, old] = claims_of_all();
     let fixed = Msr::fixed_counter(1);
-    for (claims, bits) in [(intel, 48), (v5, 40)] {
+    for (claims, bits) in [(intel, 48), (v5, 40), (old, 40)] {
         let (monitor, counter) = running(claims);
         monitor.advance(PERIOD);
         assert_eq!(monitor.on_their_way.get(), 1);
@@ -86,6 +86,113 @@ fn an_interrupt_stops_acknowledges_reloads_unmasks_and_goes_on() {
     );
 }
 
+/// A hypervisor takes the count over when it sees a counter enabled, and one that is enabled late has counted nothing before.
+#[test]
+fn a_start_enables_last_and_a_stop_first_of_all_disables() {
+    let [intel, _, amd, v2, _] = claims_of_all();
+    let select = |msr| Write(msr, 0x76 | 0b11 << 16 | 1 << 20 | 1 << 22);
+    let load = Write(Msr::amd_counter(0), (1 << 48) - PERIOD);
+    let cases = [
+        (
+            intel,
+            vec![
+                Write(Msr::INTEL_CONTROL, 0),
+                Write(Msr::INTEL_ACKNOWLEDGE, 0b111 << 32 | 0b1111 | 1 << 59),
+                Write(Msr::fixed_counter(1), (1 << 48) - PERIOD),
+                Deliver(true),
+                Write(Msr::FIXED_CONTROL, 0b1011 << 4),
+                Write(Msr::INTEL_CONTROL, 1 << 33),
+            ],
+            vec![
+                Write(Msr::FIXED_CONTROL, 0),
+                Write(Msr::INTEL_CONTROL, 0),
+                Write(Msr::INTEL_ACKNOWLEDGE, 0b111 << 32 | 0b1111 | 1 << 59),
+                Deliver(false),
+            ],
+        ),
+        (
+            v2,
+            vec![
+                Write(Msr::AMD_CONTROL, 0),
+                Write(Msr::AMD_ACKNOWLEDGE, 0b11_1111 | 1 << 59),
+                load,
+                Deliver(true),
+                select(Msr::amd_select(0)),
+                Write(Msr::AMD_CONTROL, 1),
+            ],
+            vec![
+                Write(Msr::amd_select(0), 0),
+                Write(Msr::AMD_CONTROL, 0),
+                Write(Msr::AMD_ACKNOWLEDGE, 0b11_1111 | 1 << 59),
+                Deliver(false),
+            ],
+        ),
+        (
+            amd,
+            vec![load, Deliver(true), select(Msr::amd_select(0))],
+            vec![
+                Write(Msr::amd_select(0), 0),
+                Write(Msr::amd_counter(0), 1 << 47 | 1),
+                Deliver(false),
+            ],
+        ),
+    ];
+    for (claims, started, stopped) in cases {
+        let (monitor, counter) = running(claims);
+        counter.start(&monitor, PERIOD).unwrap();
+        assert_eq!(log(&monitor), started);
+        counter.stop(&monitor).unwrap();
+        assert_eq!(log(&monitor), stopped);
+    }
+}
+
+#[test]
+fn what_firmware_left_counting_set_or_frozen_is_undone() {
+    for claims in claims_of_all() {
+        let monitor = FakeMonitor::new(claims, Mode::Good);
+        monitor.unmasked.set(true);
+        let counter = claims.cycles().unwrap();
+        counter.claim(&monitor).unwrap();
+        assert!(!monitor.unmasked.get() && !monitor.has_overflowed());
+        counter.count(&monitor).unwrap();
+        let before = counter.read(&monitor).unwrap();
+        monitor.advance(5);
+        let after = counter.read(&monitor).unwrap();
+        assert_eq!(counter.counted(before, after), 5, "{claims:?}");
+        // An interrupt leaves it counting: its handler says when it does.
+        counter.start(&monitor, PERIOD).unwrap();
+        monitor.advance(PERIOD + 7);
+        assert_eq!(counter.read(&monitor).unwrap(), 7, "{claims:?}");
+    }
+}
+
+#[test]
+fn the_old_counters_of_amd_fault_and_are_not_touched() {
+    let [.., amd, v2, _] = claims_of_all();
+    for claims in [amd, v2] {
+        let (monitor, counter) = running(claims);
+        for index in 0..8 {
+            let old = Msr::amd_old(index);
+            assert_eq!(monitor.read(old), Err(GeneralProtection));
+            assert_eq!(monitor.write(old, 0), Err(GeneralProtection));
+        }
+        log(&monitor);
+        counter.claim(&monitor).unwrap();
+        counter.start(&monitor, PERIOD).unwrap();
+        monitor.advance(PERIOD);
+        let overflowed = counter.enter(&monitor).unwrap();
+        counter
+            .leave(&monitor, overflowed.then_some(PERIOD))
+            .unwrap();
+        counter.stop(&monitor).unwrap();
+        let is_old = |access: &Access| match access {
+            Read(msr) | Write(msr, _) => (0xc001_0000..0xc001_0008).contains(&msr.number()),
+            Deliver(_) => false,
+        };
+        assert!(!log(&monitor).iter().any(is_old));
+    }
+}
+
 #[test]
 fn both_modes_are_counted_and_nothing_else_runs() {
     for claims in claims_of_all() {
@@ -126,9 +233,20 @@ fn both_modes_are_counted_and_nothing_else_runs() {
 #[test]
 fn programmable_counters_are_written_as_wide_as_they_can_be() {
     let [intel, ..] = claims_of_all();
-    for full_width in [false, true] {
-        let monitor = FakeMonitor::new(intel, Mode::Good);
-        let counter = Counter::intel(&intel, 2, 0xc0, 1, full_width);
+    let without = Claims {
+        has_capabilities: false,
+        may_freeze: false,
+        ..intel
+    };
+    for (claims, capabilities, full_width) in [
+        (without, 0, false),
+        (intel, !(1 << 13), false),
+        (intel, 1 << 13, true),
+    ] {
+        let monitor = FakeMonitor::new(claims, Mode::Good);
+        monitor.capabilities.set(capabilities);
+        assert_eq!(claims.full_width(&monitor), Ok(full_width));
+        let counter = Counter::intel(&claims, 2, 0xc0, 1, full_width);
         counter.claim(&monitor).unwrap();
         let longest = counter.period_max();
         assert_eq!(
@@ -148,7 +266,7 @@ fn programmable_counters_are_written_as_wide_as_they_can_be() {
         assert_eq!(select, 0x1c0 | 0b11 << 16 | 1 << 20 | 1 << 22);
         assert_eq!(monitor.register(Msr::INTEL_CONTROL), 1 << 2);
     }
-    let [.., amd] = claims_of_all();
+    let [.., amd, _] = claims_of_all();
     let monitor = FakeMonitor::new(amd, Mode::Good);
     let counter = Counter::amd_core(&amd, 3, 0x1c7, 2);
     counter.claim(&monitor).unwrap();
@@ -173,7 +291,7 @@ fn an_overflow_while_the_entry_is_masked_is_found() {
 proptest! {
     /// Whatever the period is, the counter overflows after exactly that many.
     #[test]
-    fn a_period_is_exact(which in 0usize..4, period in 1u64..1 << 39) {
+    fn a_period_is_exact(which in 0usize..5, period in 1u64..1 << 39) {
         let claims = claims_of_all()[which];
         let (monitor, counter) = running(claims);
         let period = period.min(counter.period_max());

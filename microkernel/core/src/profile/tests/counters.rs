@@ -68,8 +68,21 @@ fn finding(claims: Claims, works: bool) -> Finding {
     }
 }
 
+/// A monitor as its proof leaves it.
+fn proved(claims: Claims) -> Rc<FakeMonitor> {
+    let monitor = FakeMonitor::new(claims, Mode::Good);
+    let counter = claims.cycles().unwrap();
+    counter.claim(&monitor).unwrap();
+    Rc::new(monitor)
+}
+
 /// CPUs with these claims, of which those in the mask are true.
 fn bench(claims: &[Claims], works: u64, neighbours: bool) -> Bench {
+    bench_owed(claims, works, neighbours, 0)
+}
+
+/// The same where these CPUs may still get an NMI of their proof.
+fn bench_owed(claims: &[Claims], works: u64, neighbours: bool, owed: u64) -> Bench {
     let source = leak(Neighbours(Mask::new(0)));
     let counters = |id| leak(Counters { id }) as &dyn SampleSource;
     let sources = leak([
@@ -86,7 +99,11 @@ fn bench(claims: &[Claims], works: u64, neighbours: bool) -> Bench {
         driver.offer(Source::TimerNmi, Trigger::Neighbour);
     }
     for (index, &claims) in claims.iter().enumerate() {
-        driver.publish(CpuId(index as u8), finding(claims, works >> index & 1 == 1));
+        let cpu = CpuId(index as u8);
+        if owed & cpu.bit() != 0 {
+            driver.owed(cpu);
+        }
+        driver.publish(cpu, finding(claims, works & cpu.bit() != 0));
     }
     driver.offer_counters();
     Bench {
@@ -129,7 +146,7 @@ impl Bench {
 
 #[test]
 fn a_counter_is_offered_if_each_cpu_can_be_sampled() {
-    let [intel, v5, amd, v2] = claims_of_all();
+    let [intel, v5, amd, v2, old] = claims_of_all();
     let source = |claims: &[Claims], works, neighbours| {
         let bench = bench(claims, works, neighbours);
         let (started, status) = (
@@ -143,6 +160,7 @@ fn a_counter_is_offered_if_each_cpu_can_be_sampled() {
     for (claims, id) in [
         (intel, Source::PmuIntel),
         (v5, Source::PmuIntel),
+        (old, Source::PmuIntel),
         (amd, Source::PmuAmd),
         (v2, Source::PmuAmdV2),
     ] {
@@ -175,7 +193,7 @@ fn what_is_known_of_a_monitor_can_be_asked() {
 fn a_cpu_without_a_counter_is_asked_for_by_the_one_before_it() {
     let [intel, ..] = claims_of_all();
     let bench = bench(&[intel; 3], 0b001, true);
-    let monitor = Rc::new(FakeMonitor::new(intel, Mode::Good));
+    let monitor = proved(intel);
     install(monitor.clone(), || ());
     assert_eq!(bench.start(SourceRequest::Best), Ok(Source::PmuIntel));
     (0..3).for_each(|cpu| bench.tick(cpu));
@@ -210,7 +228,7 @@ fn a_cpu_without_a_counter_is_asked_for_by_the_one_before_it() {
 fn an_overflow_and_an_announced_nmi_in_one_are_both_credited() {
     for claims in claims_of_all() {
         let bench = bench(&[claims], 1, true);
-        let monitor = Rc::new(FakeMonitor::new(claims, Mode::Good));
+        let monitor = proved(claims);
         install(monitor.clone(), || ());
         bench.start(SourceRequest::Pmu).unwrap();
         bench.tick(0);
@@ -227,11 +245,34 @@ fn an_overflow_and_an_announced_nmi_in_one_are_both_credited() {
     }
 }
 
+/// The interrupt of a proof that did not wait for it, or one that came twice.
+#[test]
+fn an_nmi_of_the_proof_may_come_until_the_second_tick_and_no_profile_begins_before() {
+    let [intel, ..] = claims_of_all();
+    for works in [0b00, 0b11] {
+        let bench = bench_owed(&[intel; 2], works, true, 0b10);
+        let monitor = proved(intel);
+        install(monitor.clone(), || ());
+        assert!(bench.is_in(Phase::Disarming) && !bench.nmi(0));
+        assert_eq!(bench.driver.status(&bench.token).stragglers, 0b10);
+        assert_eq!(bench.start(SourceRequest::Best), Err(Error::Busy));
+        (0..2).for_each(|cpu| bench.tick(cpu));
+        assert!(bench.is_in(Phase::Disarming));
+        assert!(bench.nmi(1) && !bench.nmi(1), "it comes once");
+        bench.tick(1);
+        assert!(bench.is_in(Phase::Idle) && !bench.nmi(1));
+        assert!(bench.start(SourceRequest::Best).is_ok());
+    }
+    let bench = bench_owed(&[intel], 1, true, 1);
+    (0..2).for_each(|_| bench.tick(0));
+    assert!(bench.is_in(Phase::Idle) && !bench.nmi(0), "it came not");
+}
+
 #[test]
 fn an_interrupt_that_is_lost_is_missed_and_sampling_goes_on() {
     for claims in claims_of_all() {
         let bench = bench(&[claims], 1, true);
-        let monitor = Rc::new(FakeMonitor::new(claims, Mode::Good));
+        let monitor = proved(claims);
         install(monitor.clone(), || ());
         bench.start(SourceRequest::Pmu).unwrap();
         bench.tick(0);
@@ -280,7 +321,7 @@ impl World {
     fn new(claims: Claims, choices: Vec<u8>) -> &'static Self {
         let world = leak(Self {
             bench: bench(&[claims], 1, true),
-            monitor: Rc::new(FakeMonitor::new(claims, Mode::Good)),
+            monitor: proved(claims),
             choices: RefCell::new(choices),
             ticks: Cell::new(0),
             in_tick: Cell::new(false),
@@ -362,7 +403,7 @@ impl World {
             credits.remove(0);
         }
         if acknowledged {
-            // Renewed, not added: but for what an announced one may be part of.
+            // It may come once more, and so may what an announced one may be part of.
             let at = now + u64::from(self.in_tick.get());
             credits.push(at);
             if announced {
@@ -390,9 +431,9 @@ impl World {
             self.take_nmi();
         }
         let before = self.monitor.acknowledged.get();
-        // The tick may acknowledge one overflow, and stop the counter; that is good for an NMI at once.
+        // The tick may acknowledge one overflow, or stop the counter; that is good for both its NMIs at once.
         let at = self.ticks.get() + 1;
-        self.credits.borrow_mut().push(at);
+        self.credits.borrow_mut().extend([at; 2]);
         self.in_tick.set(true);
         self.bench.tick(0);
         self.in_tick.set(false);
@@ -400,8 +441,10 @@ impl World {
         let acknowledged = self.monitor.acknowledged.get() > before;
         if !acknowledged && !self.bench.is_in(Phase::Disarming) {
             let mut credits = self.credits.borrow_mut();
-            let unused = credits.iter().position(|&credit| credit == at);
-            credits.remove(unused.expect("one that nobody caused was taken for ours"));
+            for _ in 0..2 {
+                let unused = credits.iter().position(|&credit| credit == at);
+                credits.remove(unused.expect("one that nobody caused was taken for ours"));
+            }
         }
         self.take_nmi();
     }
@@ -469,13 +512,36 @@ fn play(which: usize, choices: Vec<u8>, steps: &[Step]) -> &'static World {
     world
 }
 
+/// Each interrupt comes when the next overflow is there, and is taken for that one's: what is owed is owed for the one behind it then.
+#[test]
+fn interrupts_that_lag_behind_are_ours_to_the_last() {
+    for which in 0..claims_of_all().len() {
+        let steps = [
+            Step::Start(SourceRequest::Pmu),
+            Step::Tick,
+            Step::Advance(LONGEST),
+            Step::Announced,
+            Step::Advance(2 * LONGEST),
+            Step::Tick,
+            Step::Advance(LONGEST),
+            Step::Deliver,
+            Step::Advance(LONGEST),
+            Step::Tick,
+            Step::Tick,
+        ];
+        let world = play(which, Vec::new(), &steps);
+        assert!(!world.ended.get() && world.wire.borrow().is_empty());
+        assert_eq!(world.bench.counters().taken, 3);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1500))]
 
     /// Whatever happens in between, no NMI of ours is called foreign, and as soon as the adversary rests, sampling goes on.
     #[test]
     fn no_overflow_is_lost_for_good_and_no_nmi_of_ours_is_foreign(
-        which in 0usize..4,
+        which in 0usize..5,
         choices in prop::collection::vec(any::<u8>(), 0..600),
         steps in prop::collection::vec(step(0), 0..120),
     ) {
@@ -505,7 +571,7 @@ proptest! {
     /// The same in the middle of a run: within three ticks there is a sample, whatever state the adversary has left.
     #[test]
     fn a_run_recovers_by_itself(
-        which in 0usize..4,
+        which in 0usize..5,
         choices in prop::collection::vec(any::<u8>(), 0..600),
         steps in prop::collection::vec(step(0), 0..120),
     ) {
@@ -530,7 +596,7 @@ proptest! {
     /// A foreign NMI ends the machine, unless it comes with one of ours or within the bound; `take_nmi` judges.
     #[test]
     fn a_foreign_nmi_is_swallowed_within_the_bound_only(
-        which in 0usize..4,
+        which in 0usize..5,
         choices in prop::collection::vec(any::<u8>(), 0..600),
         steps in prop::collection::vec(step(2), 0..120),
     ) {
