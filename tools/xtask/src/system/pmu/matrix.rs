@@ -3,7 +3,6 @@
 //!
 //! Time is counted in instructions: where the host may keep a CPU from running, a counter may rightly be found out to interrupt too late.
 
-use std::fmt::Write as _;
 use std::fs;
 
 use anyhow::{Context as _, Result, ensure};
@@ -61,9 +60,7 @@ const ONE_IN: u64 = 100;
 /// # Errors
 /// What is not as it must be.
 pub fn modes(context: &Context<'_>, interface: &str, source: &str) -> Verdict {
-    let mut table = String::from(
-        "MODE        SOURCE                    TAKEN  NMIS  DROPPED  AGAIN  LATE  MISSED\n",
-    );
+    let mut table = Table::new(interface);
     for (mode, outcome) in MODES {
         let counters = format!("{interface}:{mode}");
         let source = match outcome {
@@ -73,23 +70,51 @@ pub fn modes(context: &Context<'_>, interface: &str, source: &str) -> Verdict {
         };
         let sampled = sample(context, &counters, 1, outcome.proof());
         let (report, tally) = sampled.with_context(|| counters.clone())?;
-        writeln!(
-            table,
-            "{mode:<11} {:<25} {:>5} {:>5} {:>8} {:>6} {:>5} {:>7}",
-            report.source,
-            report.fates().taken,
-            tally.counter(),
-            tally.dropped,
-            tally.late,
-            odd(&report, "late"),
-            odd(&report, "missed"),
-        )?;
-        let name = format!("pmu-{interface}.txt");
-        fs::write(context.workspace.target.join(name), &table)?;
+        table.row(mode, 1, outcome.proof(), (&report, &tally));
+        table.keep(context, &format!("pmu-{interface}.txt"))?;
         ensure!(report.source == source, "{counters}: {report:?}");
         check(outcome, &report, &tally).context(counters)?;
     }
     Ok(())
+}
+
+/// What came of each mode, for people.
+struct Table<'a> {
+    interface: &'a str,
+    text: String,
+}
+
+impl<'a> Table<'a> {
+    fn new(interface: &'a str) -> Self {
+        let text = "INTERFACE  MODE        CPUS  THE PROOF SAYS            SOURCE                    TAKEN  NMIS  DROPPED  AGAIN  LATE  MISSED\n";
+        Self {
+            interface,
+            text: text.into(),
+        }
+    }
+
+    fn row(&mut self, mode: &str, cpus: u32, proof: Proof, (report, tally): (&Report, &Tally)) {
+        let words = format!(
+            "{:<10} {mode:<11} {cpus:>4}  {:<25} {:<25}",
+            self.interface,
+            proof.text(),
+            report.source,
+        );
+        let numbers = format!(
+            "{:>5} {:>5} {:>8} {:>6} {:>5} {:>7}\n",
+            report.fates().taken,
+            tally.counter(),
+            tally.dropped,
+            tally.late,
+            odd(report, "late"),
+            odd(report, "missed"),
+        );
+        self.text += &format!("{words} {numbers}");
+    }
+
+    fn keep(&self, context: &Context<'_>, name: &str) -> Verdict {
+        Ok(fs::write(context.workspace.target.join(name), &self.text)?)
+    }
 }
 
 /// Good counters on 4 CPUs. Those take turns: one that waits for its turn gets its NMI late, but none stops.
@@ -98,6 +123,9 @@ pub fn modes(context: &Context<'_>, interface: &str, source: &str) -> Verdict {
 /// What is not as it must be.
 pub fn all_cpus(context: &Context<'_>, interface: &str, source: &str) -> Verdict {
     let (report, tally) = sample(context, interface, 4, Proof::Works)?;
+    let mut table = Table::new(interface);
+    table.row("good", 4, Proof::Works, (&report, &tally));
+    table.keep(context, &format!("pmu-{interface}-on-4-cpus.txt"))?;
     ensure!(report.source == source && report.cpus == 4, "{report:?}");
     exact(&report, &tally)?;
     let mut busy = tally.counters.iter().take(4);

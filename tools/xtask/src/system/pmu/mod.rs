@@ -1,6 +1,7 @@
 //! Performance counters where the emulator has none: the shim (`tests/pmu-shim`) runs the shipped kernel as its guest.
 
 pub mod claims;
+mod idle;
 pub mod machine;
 mod matrix;
 
@@ -25,6 +26,7 @@ pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
         Case::new("pmu_intel", || matrix::modes(context, "intel", INTEL)),
         Case::new("pmu_amd", || matrix::modes(context, "amd", AMD)),
         Case::new("pmu_amd_v2", || matrix::modes(context, "amd2", AMD_V2)),
+        Case::new("pmu_of_an_idle_machine", || idle::says_so(context, "amd2")),
         Case::new("pmu_intel_on_4_cpus", || {
             matrix::all_cpus(context, "intel", INTEL)
         }),
