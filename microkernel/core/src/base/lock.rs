@@ -123,6 +123,17 @@ impl<T: Glance, const RANK: u8> Shown<T, RANK> {
             guard: self.lock.lock(cpu),
         }
     }
+    /// As [`Lock::lock`] if nobody holds it or waits for it, else `None`: for what somebody else does as well, or the next look.
+    pub fn try_lock<'a>(&'a self, cpu: &'a Cpu) -> Option<ShownGuard<'a, T, RANK>> {
+        let inner = self.lock.0.try_lock()?;
+        if cfg!(debug_assertions) {
+            cpu.enter_rank(RANK);
+        }
+        Some(ShownGuard {
+            shown: &self.shown,
+            guard: Guard { cpu, inner },
+        })
+    }
     /// What the value showed when its lock was last given back. Whoever must not miss a change passes a fence between what he
     /// announced and this, as whoever makes the change does between giving the lock back and looking for announcements.
     #[must_use]
@@ -194,6 +205,20 @@ mod tests {
         }
         assert_eq!(shown.glance(), 7);
         assert!(cpu.holds_nothing());
+    }
+
+    #[test]
+    fn who_only_tries_does_not_wait() {
+        let (cpu, other) = (Cpu::new(CpuId(0)), Cpu::new(CpuId(1)));
+        let shown = Shown::<_, 1>::new(0);
+        {
+            let mut held = shown.try_lock(&cpu).expect("nobody holds it");
+            *held = 7;
+            assert!(shown.try_lock(&other).is_none());
+            assert!(other.holds_nothing() && !cpu.holds_nothing());
+        }
+        assert_eq!(shown.glance(), 7);
+        assert!(cpu.holds_nothing() && shown.try_lock(&other).is_some());
     }
 
     #[test]

@@ -209,33 +209,19 @@ impl Frames {
         if self.0.glance() == 0 {
             return 0;
         }
-        let mut inner = self.0.lock(cpu);
-        let mut done = 0;
-        while done < budget {
-            let Some(batch) = inner.closed.take().or_else(|| inner.open.take()) else {
-                break;
-            };
-            if !grace.passed(batch.newest) {
-                grace.advance(batch.newest);
-                inner.closed = Some(batch);
-                break;
-            }
-            let mut number = batch.first;
-            while number != state::LAST && done < budget {
-                let next = inner.words[number as usize];
-                inner.usage.waiting -= 1;
-                inner.put(number);
-                number = next;
-                done += 1;
-            }
-            if number != state::LAST {
-                inner.closed = Some(Batch {
-                    first: number,
-                    ..batch
-                });
-            }
+        self.0.lock(cpu).reclaim(grace, budget)
+    }
+
+    /// The same where nobody is at the frames just now: for the tick, which does it again soon. If ticks waited, all CPUs would queue up
+    /// here while a process ends, with interrupts off, each for as long as those before it; and longer than to their next tick where
+    /// they are an emulator's threads, of which few run at a time.
+    pub fn try_reclaim(&self, cpu: &Cpu, grace: &Grace, budget: u32) {
+        if self.0.glance() == 0 {
+            return;
         }
-        done
+        if let Some(mut inner) = self.0.try_lock(cpu) {
+            inner.reclaim(grace, budget);
+        }
     }
 
     /// Whether everything that was retired in `epoch` or before is free again.
@@ -245,6 +231,12 @@ impl Frames {
             .into_iter()
             .flatten()
             .all(|batch| batch.oldest > epoch)
+    }
+
+    /// Keeps everybody else from the frames, for tests.
+    #[cfg(test)]
+    pub fn hold<'a>(&'a self, cpu: &'a Cpu) -> impl Drop + 'a {
+        self.0.lock(cpu)
     }
 
     /// Whether a frame is free, for tests.
@@ -260,6 +252,35 @@ impl Frames {
 }
 
 impl Inner {
+    /// See [`Frames::reclaim`].
+    fn reclaim(&mut self, grace: &Grace, budget: u32) -> u32 {
+        let mut done = 0;
+        while done < budget {
+            let Some(batch) = self.closed.take().or_else(|| self.open.take()) else {
+                break;
+            };
+            if !grace.passed(batch.newest) {
+                grace.advance(batch.newest);
+                self.closed = Some(batch);
+                break;
+            }
+            let mut number = batch.first;
+            while number != state::LAST && done < budget {
+                let next = self.words[number as usize];
+                self.usage.waiting -= 1;
+                self.put(number);
+                number = next;
+                done += 1;
+            }
+            if number != state::LAST {
+                self.closed = Some(Batch {
+                    first: number,
+                    ..batch
+                });
+            }
+        }
+        done
+    }
     /// From free to in use.
     fn take(&mut self, number: u32) {
         self.free.remove(number);

@@ -25,7 +25,7 @@ impl<H: Hardware + Machine> Kernel<H> {
             cpu.slice_over.store(true, Relaxed);
             cpu.resched.store(true, Relaxed);
         }
-        self.frames.reclaim(&cpu.token, &self.grace, RECLAIM);
+        self.frames.try_reclaim(&cpu.token, &self.grace, RECLAIM);
         self.work.tick();
         if self.shootdown.glance() != 0 {
             self.wake_flushed(cpu);

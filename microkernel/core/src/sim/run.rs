@@ -98,7 +98,7 @@ impl Sim {
         assert!(self.cpu(index).token.holds_nothing());
     }
 
-    fn interrupted(&self, index: usize) -> Interrupted {
+    pub fn interrupted(&self, index: usize) -> Interrupted {
         let idle = matches!(self.next[index], Next::Idle);
         Interrupted {
             rip: CODE,

@@ -97,6 +97,23 @@ fn freeing_what_was_never_given_is_found() {
     frames(4).free(&cpu(), Frame(4));
 }
 
+#[test]
+fn who_only_tries_reclaims_if_nobody_else_is_there() {
+    let (cpu, frames, grace) = (cpu(), frames(4), Grace::new());
+    frames.add(&cpu, Frame(0), 4);
+    let frame = frames.allocate(&cpu).unwrap();
+    frames.retire(&cpu, frame, grace.retire_epoch());
+    grace.advance(grace.retire_epoch());
+    let other = Cpu::new(CpuId(1));
+    {
+        let _held = frames.hold(&other);
+        frames.try_reclaim(&cpu, &grace, 4);
+    }
+    assert_eq!(frames.usage(&cpu).waiting, 1);
+    frames.try_reclaim(&cpu, &grace, 4);
+    assert_eq!(frames.usage(&cpu).waiting, 0);
+}
+
 /// A stream of retirements, with an epoch each, must not keep an old frame waiting for ever.
 #[test]
 fn a_stream_of_retirements_does_not_starve() {
@@ -153,7 +170,8 @@ fn nobody_sees_a_frame_given_again() {
                             changed.fetch_add(u32::from(mark() != first), Ordering::Relaxed);
                         }
                     }
-                    frames.reclaim(&cpu, grace, 2);
+                    // As a tick does.
+                    frames.try_reclaim(&cpu, grace, 2);
                     if let Some(epoch) = grace.pending(&cpu) {
                         grace.pass(&cpu, epoch);
                     }

@@ -6,7 +6,11 @@ use crate::hardware::Hardware;
 use crate::sched::leave::Next;
 use crate::sim::machine::Point;
 use crate::sim::run::Entry;
+use ipc::abi::trace::InterruptKind;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 /// Threads of one program with these priorities, and the first program asleep.
 fn threads(sim: &mut Sim, priorities: &[u64]) -> Vec<(User, Handle)> {
@@ -400,4 +404,26 @@ fn an_interrupt_about_nothing_ends_idling_too() {
     assert_eq!(sim.runs_on(user), Some(1));
     assert_eq!(sim.kernel.idle.load(Relaxed), 0);
     sim.tear_down();
+}
+
+/// A tick leaves frames that wait to whoever is at them: of many CPUs that end a process, none is held up in its tick.
+#[test]
+fn a_tick_does_not_wait_for_the_frames() {
+    let sim = Sim::new(2);
+    let (kernel, machine) = (sim.kernel, sim.machine);
+    let (holder, ticked) = (&sim.cpu(0).token, sim.cpu(1));
+    let frame = kernel.frames.allocate(holder).expect("one is free");
+    let epoch = kernel.grace.retire_epoch();
+    kernel.frames.retire(holder, frame, epoch);
+    let (held, at) = (kernel.frames.hold(holder), sim.interrupted(1));
+    let (sender, over) = mpsc::channel();
+    thread::spawn(move || {
+        machine.play(CpuId(1));
+        kernel.interrupted(ticked, InterruptKind::Timer, 0);
+        kernel.tick(ticked, &at, 0);
+        sender.send(())
+    });
+    let waited = over.recv_timeout(Duration::from_secs(120));
+    drop(held);
+    assert_eq!(waited, Ok(()));
 }
