@@ -138,7 +138,18 @@ fn a_good_counter_works_and_its_rate_is_measured() {
                 "{}",
                 finding.info.hz
             );
-            assert!(finding.info.register_count >= 2);
+            let registers = &finding.info.registers[..finding.info.register_count as usize];
+            assert!(registers.len() >= 2);
+            // They are those of a counter that counts.
+            let controls =
+                [Msr::INTEL_CONTROL, Msr::AMD_CONTROL].map(|msr| u64::from(msr.number()));
+            let control = registers
+                .iter()
+                .find(|[number, _]| controls.contains(number));
+            assert!(
+                control.is_none_or(|[_, value]| *value != 0),
+                "{registers:x?}"
+            );
             // 61 us to the interrupt, 100 us before, and the accesses.
             let micros = (cpu.tsc.get() - begin) / (HZ / 1_000_000);
             assert!(micros < 180 + access / 10, "{micros}");
