@@ -2,6 +2,9 @@
 //!
 //! Each instruction that may fault is in a table, with where the code goes on, and the #GP handler looks there first. Only for the boot: the
 //! sampling path accesses what has answered here, and never faults.
+//!
+//! The upper half of RCX, which the instructions ignore, is zeros: QEMU (7.2, `svm_helper.c`) looks in a guest's map of permissions by all of it,
+//! and a register is then accessed behind the back of the shim that the tests have.
 
 use core::arch::asm;
 use kcore::pmu::{GeneralProtection, Msr};
@@ -45,7 +48,7 @@ pub fn read(msr: Msr) -> Result<u64, GeneralProtection> {
             ".balign 8",
             ".quad 2b, 3b",
             ".popsection",
-            in("ecx") msr.number(),
+            in("rcx") u64::from(msr.number()),
             out("eax") low,
             out("edx") high,
             done = inout(reg) done,
@@ -74,7 +77,7 @@ pub fn write(msr: Msr, value: u64) -> Result<(), GeneralProtection> {
             ".balign 8",
             ".quad 2b, 3b",
             ".popsection",
-            in("ecx") msr.number(),
+            in("rcx") u64::from(msr.number()),
             in("eax") value as u32,
             in("edx") (value >> 32) as u32,
             done = inout(reg) done,

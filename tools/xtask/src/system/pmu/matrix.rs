@@ -206,7 +206,11 @@ fn told(processors: &Processors, proof: Proof, report: &Report) -> Verdict {
     let is_found = counters.any(|row| row.contains(proof.text()));
     ensure!(is_found && processors.source()? == report.source, "{text}");
     let registers = processors.rows("register").count();
-    ensure!(registers >= 2 || proof == Proof::Faults, "{text}");
+    ensure!((registers >= 2) == (proof != Proof::Faults), "{text}");
+    let mut registers = processors.rows("register");
+    let stopped = ["0x38f 0x0000000000000000", "0xc0000301 0x0000000000000000"];
+    let is_stopped = registers.any(|row| stopped.iter().any(|stopped| row.ends_with(stopped)));
+    ensure!(!is_stopped || proof != Proof::Works, "{text}");
     let is_measured = processors.rows("rate").count() > 0;
     let counts = matches!(proof, Proof::Works | Proof::Silent);
     ensure!(is_measured == counts, "{text}");
