@@ -128,8 +128,8 @@ extern "C" fn interrupt_kernel(frame: &SavedRegs) -> ! {
         && let Some(behind) = probe::behind(rip)
     {
         frame.set(Reg::Rip, behind);
-        // SAFETY: the registers of code that expects this fault at the instruction that faulted, and finds out behind it. This stack is not
-        // used again.
+        // SAFETY: the registers of code that expects this fault at the instruction that faulted, and finds out behind it. This
+        // stack is not used again.
         unsafe { resume_kernel(frame) }
     }
     if vector < EXCEPTIONS || !image::is_idle(rip) {

@@ -1,10 +1,10 @@
 //! Model-specific registers that may not be there: an access that faults is an answer.
 //!
-//! Each instruction that may fault is in a table, with where the code goes on, and the #GP handler looks there first. Only for the boot: the
-//! sampling path accesses what has answered here, and never faults.
+//! Each instruction that may fault is in a table, with where the code goes on, and the #GP handler looks there first. Only for
+//! the boot: the sampling path accesses what has answered here, and never faults.
 //!
-//! The upper half of RCX, which the instructions ignore, is zeros: QEMU (7.2, `svm_helper.c`) looks in a guest's map of permissions by all of it,
-//! and a register is then accessed behind the back of the shim that the tests have.
+//! The upper half of RCX, which the instructions ignore, is zeros: QEMU (7.2, `svm_helper.c`) looks in a guest's map of
+//! permissions by all of it, and a register is then accessed behind the back of the shim that the tests have.
 
 use core::arch::asm;
 use kcore::pmu::{GeneralProtection, Msr};

@@ -26,9 +26,9 @@ impl SampleSource for Neighbours {
     fn frequency(&self) -> u64 {
         SECOND / PERIOD
     }
-    // An interval is a half to three halves of a period. At 10 a second the longest is 150 ms, so that the longest window, 2 s, has a dozen
-    // samples of each CPU. At 100,000 the shortest is 5 us: some times what a sample and the interrupt that asks for the next one take,
-    // 1200 instructions together (docs/benchmarks.md), so that most that are due can be taken.
+    // An interval is a half to three halves of a period. At 10 a second the longest is 150 ms, so that the longest window, 2 s,
+    // has a dozen samples of each CPU. At 100,000 the shortest is 5 us: some times what a sample and the interrupt that asks for
+    // the next one take, 1200 instructions together (docs/benchmarks.md), so that most that are due can be taken.
     fn frequencies(&self) -> RangeInclusive<u64> {
         10..=100_000
     }

@@ -8,8 +8,8 @@ pub mod init;
 
 /// How deep `truth-levels` calls itself. Each level takes the same time.
 pub const LEVELS: u64 = 8;
-/// Turns of the server for a call of each of its two clients: many against what the client does meanwhile on another CPU, whose turn may be
-/// waited for.
+/// Turns of the server for a call of each of its two clients: many against what the client does meanwhile on another CPU, whose
+/// turn may be waited for.
 pub const SERVED: [u64; 2] = [280_000, 120_000];
 /// Turns of the server while both calls are parked.
 pub const APART: u64 = 200_000;

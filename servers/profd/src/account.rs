@@ -1,8 +1,8 @@
 //! Whose time it was: each sample is on the account of exactly one process.
 //!
-//! That is the outermost client of its chain, on whose behalf all the servers inward of it worked; a process that serves nobody is on its own
-//! account. So the accounts add up to the samples. A client that a sample is known to lack may have had any client of its own: nobody is
-//! charged for a guess.
+//! That is the outermost client of its chain, on whose behalf all the servers inward of it worked; a process that serves nobody
+//! is on its own account. So the accounts add up to the samples. A client that a sample is known to lack may have had any client
+//! of its own: nobody is charged for a guess.
 
 use alloc::collections::BTreeMap;
 

@@ -1,7 +1,8 @@
 //! Where samples are missing: how many of a window came from each CPU.
 //!
-//! Each CPU is due as many as any other, whatever it does. On an emulator whose host is busy, those of a busy CPU are missed more often than
-//! those of an idle one; then shares of all samples weigh what ran on one CPU against what ran on another by the samples that came.
+//! Each CPU is due as many as any other, whatever it does. On an emulator whose host is busy, those of a busy CPU are missed more
+//! often than those of an idle one; then shares of all samples weigh what ran on one CPU against what ran on another by the
+//! samples that came.
 
 use alloc::format;
 use alloc::string::{String, ToString};

@@ -63,8 +63,8 @@ pub struct Session {
     stop_asked: bool,
 }
 
-/// Deadlines of CPUs are set by the first poll that waits for them: what came before, to index the files or to read full rings, took time of
-/// its own, for which no CPU is to blame.
+/// Deadlines of CPUs are set by the first poll that waits for them: what came before, to index the files or to read full rings,
+/// took time of its own, for which no CPU is to blame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum State {
     /// CPUs begin to sample.

@@ -115,8 +115,8 @@ impl<B: LocalBus> LocalApic<B> {
         (self.0.read(Register::Version) >> 16 & 0xff) >= COUNTERS_ENTRY
     }
 
-    /// Makes the interrupt of performance counters an NMI, or masks it. It has masked itself when it was delivered (table 11-1, "Local Vector
-    /// Table"). Only if there is such an entry.
+    /// Makes the interrupt of performance counters an NMI, or masks it. It has masked itself when it was delivered (table 11-1,
+    /// "Local Vector Table"). Only if there is such an entry.
     #[inline]
     pub fn counters(&self, unmasked: bool) {
         let entry = if unmasked { DELIVER_NMI } else { MASKED };

@@ -74,9 +74,9 @@ impl TimerPlan {
         self.sample.store(u64::MAX, Ordering::Relaxed);
     }
 
-    /// What a sample that was due asks of this CPU is done, but for the way out of the interrupt, which takes no longer than the rest of it
-    /// did. The next one is not due before as much time again has passed behind that, a tick at most: so that samples leave it time for
-    /// anything else, however fast they are to come and however slow the CPU is. Says whether that put it off.
+    /// What a sample that was due asks of this CPU is done, but for the way out of the interrupt, which takes no longer than the
+    /// rest of it did. The next one is not due before as much time again has passed behind that, a tick at most: so that samples
+    /// leave it time for anything else, however fast they are to come and however slow the CPU is. Says whether that put it off.
     pub fn rest(&self, now: Nanos) -> bool {
         let took = now.0.saturating_sub(self.taken.load(Ordering::Relaxed));
         let earliest = now.0.saturating_add(took.saturating_mul(2).min(TICK));

@@ -1,5 +1,6 @@
 //! The measurement of the time-stamp counter and the APIC's timer against a clock of known rate, which takes less than 5 ms with
-//! a clock that keeps its rate, on a machine that is not held up. One that stands still is given up within microseconds, a far slower one within a second.
+//! a clock that keeps its rate, on a machine that is not held up. One that stands still is given up within microseconds, a far
+//! slower one within a second.
 //!
 //! A look at a counter may be slow, as when the machine is a virtual one and was held up: several are taken and the quickest
 //! counts. What makes the rest of the error is the length of the measurement, so one that is not good enough goes on.

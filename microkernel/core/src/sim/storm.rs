@@ -1,5 +1,6 @@
-//! Host threads as CPUs, which also get NMIs: what the schedule of [`chaos`](super::chaos) cannot reach, since it happens between two instructions.
-//! While it rages only the kernel's own assertions look; when all CPUs have left the kernel, every law is checked.
+//! Host threads as CPUs, which also get NMIs: what the schedule of [`chaos`](super::chaos) cannot reach, since it happens between
+//! two instructions. While it rages only the kernel's own assertions look; when all CPUs have left the kernel, every law is
+//! checked.
 
 use super::Sim;
 use super::run::User;

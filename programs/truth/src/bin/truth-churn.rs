@@ -1,5 +1,6 @@
-//! `truth-churn [PID]`: clients of `truth-server any` that come and are killed in mid-call, some of which do not wait for the answer. Each one
-//! that comes has another number than the one whose place it takes. With the server's pid, that one is killed, too, after a while.
+//! `truth-churn [PID]`: clients of `truth-server any` that come and are killed in mid-call, some of which do not wait for the
+//! answer. Each one that comes has another number than the one whose place it takes. With the server's pid, that one is killed,
+//! too, after a while.
 #![no_std]
 #![no_main]
 

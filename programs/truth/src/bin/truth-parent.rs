@@ -1,5 +1,5 @@
-//! `truth-parent`: works, starts a child that works too, waits for its end, and so on. In between it does something else for a time that is
-//! drawn anew each time, so that no round begins at the same time after a tick as the one before.
+//! `truth-parent`: works, starts a child that works too, waits for its end, and so on. In between it does something else for a
+//! time that is drawn anew each time, so that no round begins at the same time after a tick as the one before.
 #![no_std]
 #![no_main]
 

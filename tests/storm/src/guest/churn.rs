@@ -254,7 +254,8 @@ impl Shared {
     }
 }
 
-/// The page of the boot archive that has the processes' code: text is mapped from it in place, so this program's file has it as it is here.
+/// The page of the boot archive that has the processes' code: text is mapped from it in place, so this program's file has it as
+/// it is here.
 fn code_page() -> Option<u64> {
     let archive = Bootfs::parse(mapping::bootfs().ok()?).ok()?;
     let file = archive.find("bin/storm")?;

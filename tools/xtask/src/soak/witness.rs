@@ -1,9 +1,9 @@
 //! A second witness: while a mix of programs runs and is profiled, QEMU's debugger port stops the machine at random times and looks where
 //! it is. That knows nothing of the profiler, and must see the same functions as often.
 //!
-//! Both look at one CPU at times that the programs cannot know, so the counts of the two are drawn from the same shares. Pearson's
-//! chi-squared test of homogeneity says whether they can be, with a false alarm in a million rounds at most. Time in the handler of the NMIs, which
-//! only the witness can see, is counted apart.
+//! Both look at one CPU at times that the programs cannot know, so the counts of the two are drawn from the same shares.
+//! Pearson's chi-squared test of homogeneity says whether they can be, with a false alarm in a million rounds at most. Time in
+//! the handler of the NMIs, which only the witness can see, is counted apart.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,5 +1,5 @@
-//! A storm of NMIs: the program `storm` of the test archive asks for samples as fast as the machine delivers them, while processes come and
-//! go, and judges every one. Then nothing may be left of it.
+//! A storm of NMIs: the program `storm` of the test archive asks for samples as fast as the machine delivers them, while
+//! processes come and go, and judges every one. Then nothing may be left of it.
 
 use std::fs;
 
@@ -104,9 +104,9 @@ pub const SLOW: Kind = Kind {
     smp: &[1, 2, 4, 4],
     counters: None,
 };
-/// NMIs of counters, of which some come twice, so that the second finds nothing to do; or finds what is the next one's. On one CPU: of several
-/// that take turns, one that is waited for by a busy one has a turn for each access of the shim to a device, and its next NMI is there before it is done
-/// with the last.
+/// NMIs of counters, of which some come twice, so that the second finds nothing to do; or finds what is the next one's. On one
+/// CPU: of several that take turns, one that is waited for by a busy one has a turn for each access of the shim to a device, and
+/// its next NMI is there before it is done with the last.
 pub const COUNTERS: Kind = Kind {
     name: "counters",
     time: Time::Counted,
@@ -157,9 +157,9 @@ fn storm(session: &mut Session, ms: u64, seed: u64, source: &str) -> Result<Stri
 }
 
 impl Kind {
-    /// Checks what each CPU counted: it was in samples for half of the time at most, so that nothing that runs with interrupts off takes more
-    /// than twice as long as without them; and one that is slow was asked for more. Not in real time: a host that lets a CPU stand still in
-    /// the middle of a sample makes it longer than can be made up for.
+    /// Checks what each CPU counted: it was in samples for half of the time at most, so that nothing that runs with interrupts
+    /// off takes more than twice as long as without them; and one that is slow was asked for more. Not in real time: a host that
+    /// lets a CPU stand still in the middle of a sample makes it longer than can be made up for.
     fn check(&self, said: &str, smp: u32) -> Verdict {
         if self.time == Time::Real {
             return Ok(());

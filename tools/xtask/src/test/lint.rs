@@ -12,8 +12,8 @@ use crate::build::{SHIM, TEST, TRUTH};
 
 use super::{Context, Outcome, Report, docs, run_cases, succeed};
 
-/// Clippy for the bare target: the kernel, what is booted in its place, each list of packages of the test archive, and what the truth tests' has
-/// of its own.
+/// Clippy for the bare target: the kernel, what is booted in its place, each list of packages of the test archive, and what the
+/// truth tests' has of its own.
 const BARE_CHECKS: [&str; 5] = [
     "clippy-kernel",
     "clippy-pmu-shim",

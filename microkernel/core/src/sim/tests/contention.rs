@@ -154,8 +154,8 @@ fn a_table_grows_for_whoever_does_not_get_its_last_place() {
     }
 }
 
-/// Has two of three CPUs enter when the program's table is locked. Both come to wait for the lock, and then get it in turn, as often as they
-/// need it.
+/// Has two of three CPUs enter when the program's table is locked. Both come to wait for the lock, and then get it in turn, as
+/// often as they need it.
 fn at_the_table(sim: &Sim, program: Program, cpus: [usize; 2]) {
     let third = sim.cpu(3 - cpus[0] - cpus[1]);
     let process = sim.kernel.process(program.slot);

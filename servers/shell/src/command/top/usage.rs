@@ -1,9 +1,9 @@
 //! Who had the CPUs between two snapshots.
 //!
-//! All of a CPU's time is a thread's or idle, so the shares of threads, those of threads that have ended, and idle add up to 100 % for each
-//! CPU. But records are read one after the other. Each share is of the time between the two readings of its own record, so a
-//! steady load is shown exactly; what the readings do not agree about is [`Usage::off`]. It is never more than twice the time that both
-//! snapshots took, on each CPU: every record is read within that, and no thread runs faster than time.
+//! All of a CPU's time is a thread's or idle, so the shares of threads, those of threads that have ended, and idle add up to
+//! 100 % for each CPU. But records are read one after the other. Each share is of the time between the two readings of its own
+//! record, so a steady load is shown exactly; what the readings do not agree about is [`Usage::off`]. It is never more than twice
+//! the time that both snapshots took, on each CPU: every record is read within that, and no thread runs faster than time.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;

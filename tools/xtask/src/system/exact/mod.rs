@@ -1,9 +1,10 @@
 //! Whether the chain of a sample is the true one, wherever the sample hits: a machine is stepped through the kernel and through programs,
 //! instruction by instruction, and at each one the sample is made that an NMI would take there.
 //!
-//! The record is made by the kernel's own code, and its chain by profd's, with the files of the boot archive: frames, repair and all. The true
-//! chain is kept apart, by the calls and returns that were executed. Of a thread that was in the middle of something when the stepping began,
-//! the first chain in user mode is taken for true, and held to it by every return that follows.
+//! The record is made by the kernel's own code, and its chain by profd's, with the files of the boot archive: frames, repair and
+//! all. The true chain is kept apart, by the calls and returns that were executed. Of a thread that was in the middle of
+//! something when the stepping began, the first chain in user mode is taken for true, and held to it by every return that
+//! follows.
 //!
 //! Steps let no interrupt in, so they begin at one that has come, or at a system call, and end where the CPU would wait for one.
 

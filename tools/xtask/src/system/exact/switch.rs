@@ -1,12 +1,13 @@
 //! Whether the chain of a sample is the true one while the kernel changes from one thread to another.
 //!
-//! The truth there is by definition: a sample belongs to the thread that the CPU runs, and the callers of the kernel's functions are those of
-//! the entry that is on, with the program that made it. So while the thread runs that entered, the chain goes on in its program. Between threads it
-//! ends with the kernel's frames. When another thread runs, its program has not called what the kernel is doing: a gap must stand between.
+//! The truth there is by definition: a sample belongs to the thread that the CPU runs, and the callers of the kernel's functions
+//! are those of the entry that is on, with the program that made it. So while the thread runs that entered, the chain goes on in
+//! its program. Between threads it ends with the kernel's frames. When another thread runs, its program has not called what the
+//! kernel is doing: a gap must stand between.
 //!
-//! Which thread runs only the kernel knows, so the samples are its own: an NMI lands on each instruction of an entry. The kernel's callers
-//! are those of the calls and returns that were executed; the programs' chains are those of the samples at the two ends, in the stubs, which the
-//! sweep holds to the truth.
+//! Which thread runs only the kernel knows, so the samples are its own: an NMI lands on each instruction of an entry. The
+//! kernel's callers are those of the calls and returns that were executed; the programs' chains are those of the samples at the
+//! two ends, in the stubs, which the sweep holds to the truth.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! NMIs on a CPU that is just starting. No source of the kernel's sends one there, so each is foreign, and ends the machine with a dump of the
-//! registers: which takes a handler that is there, with its stack, and finds the CPU's block.
+//! NMIs on a CPU that is just starting. No source of the kernel's sends one there, so each is foreign, and ends the machine with
+//! a dump of the registers: which takes a handler that is there, with its stack, and finds the CPU's block.
 //!
 //! To try every instruction in one machine, the debugger port answers the stub in the place of `nmi` that the NMI was asked for; then the
 //! stub has to come back with every register as it was. Once the answer is left as it is.
@@ -80,8 +80,8 @@ fn step_to(kernel: &Kernel, machine: &mut Reset, mnemonic: Mnemonic) -> Result<u
     anyhow::bail!("no {mnemonic:?} in {STEPS} instructions")
 }
 
-/// Has an NMI interrupt the next instruction: the stub finds the CPU's block, nobody has asked for it, and if somebody had, all would be as it
-/// was.
+/// Has an NMI interrupt the next instruction: the stub finds the CPU's block, nobody has asked for it, and if somebody had, all
+/// would be as it was.
 fn land(kernel: &Kernel, machine: &mut Reset, at: &Registers) -> Verdict {
     let Reset { remote, bus, .. } = machine;
     bus.send_nmi_to(STARTING)?;

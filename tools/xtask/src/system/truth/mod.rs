@@ -1,9 +1,10 @@
 //! Whether `profile` tells the truth, of programs of which is known where their time goes.
 //!
-//! [`shares`] asks on a machine that runs as fast as it can, and so does the tick of programs that nothing wakes: in counted time such a
-//! program may be in step with it by accident. All others run where QEMU counts instructions, and one instruction is a nanosecond: there a share of the
-//! instructions is exactly a share of the time, however busy the host is. QEMU then runs one CPU at a time, and gives the turn away only at
-//! a deadline, at I/O, or when the CPU pauses or halts; so the programs pause, often and evenly in all of their work (`truth::Turns`).
+//! [`shares`] asks on a machine that runs as fast as it can, and so does the tick of programs that nothing wakes: in counted time
+//! such a program may be in step with it by accident. All others run where QEMU counts instructions, and one instruction is a
+//! nanosecond: there a share of the instructions is exactly a share of the time, however busy the host is. QEMU then runs one CPU
+//! at a time, and gives the turn away only at a deadline, at I/O, or when the CPU pauses or halts; so the programs pause, often
+//! and evenly in all of their work (`truth::Turns`).
 //!
 //! Each comparison is repeated with a planted error: the same counts, held to a share that is wrong. It must fail.
 

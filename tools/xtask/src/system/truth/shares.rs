@@ -2,8 +2,8 @@
 //! loop as one that comes in time. Here the tick is tried, too. Where instructions are counted it might be in step with the program's
 //! rounds, and never leave it.
 //!
-//! The planted error is a program told `80 10 10`: `share_a` has 80 % of the time instead of 60 %. It stands out from the 1000 samples that
-//! the tick takes in ten seconds.
+//! The planted error is a program told `80 10 10`: `share_a` has 80 % of the time instead of 60 %. It stands out from the 1000
+//! samples that the tick takes in ten seconds.
 
 use anyhow::{Result, bail, ensure};
 

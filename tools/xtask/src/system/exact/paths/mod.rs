@@ -1,14 +1,14 @@
-//! Whether the chain of a sample is the true one at every instruction of every function of every image, also of those that nothing runs: errors,
-//! panics, what only other machines have.
+//! Whether the chain of a sample is the true one at every instruction of every function of every image, also of those that
+//! nothing runs: errors, panics, what only other machines have.
 //!
-//! No machine goes there, so the way is made up: each function is called by callers that are known, and at each branch both sides are taken.
-//! Of what instructions do, only that is carried out on which a chain hangs: RSP, RBP, and the words of the stack that hold what RBP was
-//! (`state.rs`). That this is what the machine does, the test that steps a machine holds against each of its steps. All other words of the
-//! stack look like return addresses of somebody else.
+//! No machine goes there, so the way is made up: each function is called by callers that are known, and at each branch both sides
+//! are taken. Of what instructions do, only that is carried out on which a chain hangs: RSP, RBP, and the words of the stack that
+//! hold what RBP was (`state.rs`). That this is what the machine does, the test that steps a machine holds against each of its
+//! steps. All other words of the stack look like return addresses of somebody else.
 //!
-//! At each instruction the sample is judged that hits it; at each call also the one that hits the callee, at its first instruction and once its
-//! frame is built; in programs also the one that hits the kernel which interrupts them there. The stubs have no callers, and a test that
-//! lands on each of their instructions.
+//! At each instruction the sample is judged that hits it; at each call also the one that hits the callee, at its first
+//! instruction and once its frame is built; in programs also the one that hits the kernel which interrupts them there. The stubs
+//! have no callers, and a test that lands on each of their instructions.
 
 mod code;
 mod coverage;
@@ -261,8 +261,8 @@ impl Judge<'_, '_> {
     }
 }
 
-/// A sample at an instruction; if it calls, also one at the first instruction of who is called, and one when that has built its frame; with
-/// the return address.
+/// A sample at an instruction; if it calls, also one at the first instruction of who is called, and one when that has built its
+/// frame; with the return address.
 fn moments(at: &Instruction, state: &State, framed: u64) -> Vec<(u64, State, Option<u64>)> {
     let mut moments = vec![(at.ip(), state.clone(), None)];
     if is_call(at) {

@@ -1,7 +1,7 @@
 //! What a chain hangs on, and what each instruction does to it: RSP, RBP, and the words of the stack that hold what RBP was.
 //!
-//! Only the few instructions by which compilers and people build frames are understood. One that changes RSP in another way is an error, and
-//! not a guess; RBP and words of the stack that are set in another way are not known from there on.
+//! Only the few instructions by which compilers and people build frames are understood. One that changes RSP in another way is an
+//! error, and not a guess; RBP and words of the stack that are set in another way are not known from there on.
 
 use std::collections::BTreeMap;
 use std::fmt;
