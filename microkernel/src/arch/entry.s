@@ -262,8 +262,12 @@ idle_end:
 .globl resume_kernel
 .type resume_kernel, @function
 resume_kernel:
+    .cfi_startproc
     movq %rdi, %rsp
+    /* Who called it is not on this stack, and is not returned to. */
+    .cfi_undefined rip
     restore
     addq $16, %rsp
     iretq
+    .cfi_endproc
 .size resume_kernel, . - resume_kernel

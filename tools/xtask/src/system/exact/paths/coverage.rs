@@ -11,9 +11,14 @@ use super::state::Lost;
 use crate::build::elf::Function;
 
 /// Functions of which the test knows that it cannot follow them, and why.
-const EXCEPTIONS: [(&str, &str, &str); 4] = [
+const EXCEPTIONS: [(&str, &str, &str); 5] = [
     ("kernel", "8ap_entry", "is called by nobody"),
     ("kernel", "4arch5start5enter", "changes stacks, at boot"),
+    (
+        "kernel",
+        "resume_kernel",
+        "goes back to where a fault came from",
+    ),
     (
         "kernel",
         "4arch7trouble8overflow",
