@@ -5,7 +5,7 @@ use crate::arch::machine::Machine;
 use crate::arch::monitor::Probe;
 use crate::arch::sampling::Alone;
 use crate::log::{detail, notice};
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use ipc::abi::profile::Source;
 use kcore::base::cpu::CpuId;
 use kcore::hardware::Hardware;
@@ -20,6 +20,9 @@ const SOON: u64 = 20_000;
 
 /// Set while the CPUs prove their counters; none of them takes part in the kernel yet.
 static PROVING: AtomicBool = AtomicBool::new(false);
+
+/// TSC ticks of the longest proof.
+static LONGEST: AtomicU64 = AtomicU64::new(0);
 
 /// Whether a kick asks a CPU for its proof.
 pub fn is_on() -> bool {
@@ -48,6 +51,9 @@ pub fn counters(kernel: &Kernel<Machine>, machine: &Machine) {
         }
     }
     PROVING.store(false, Ordering::Release);
+    let longest = u128::from(LONGEST.load(Ordering::Relaxed));
+    let micros = longest * 1_000_000 / u128::from(machine.scale.hz);
+    detail(format_args!("a proof took {micros} us at most"));
     kernel.profiler.offer_counters();
 }
 
@@ -55,7 +61,9 @@ pub fn counters(kernel: &Kernel<Machine>, machine: &Machine) {
 pub fn counter(kernel: &Kernel<Machine>, machine: &Machine, id: CpuId) {
     if let Some(probe) = Probe::new(kernel, machine, id) {
         let claims = cpu::monitor_claims();
+        let begin = cpu::tsc();
         let finding = prove(&claims, &probe, machine.scale.hz);
+        LONGEST.fetch_max(cpu::tsc().wrapping_sub(begin), Ordering::Relaxed);
         kernel.profiler.publish(id, finding);
     }
 }

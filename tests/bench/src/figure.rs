@@ -29,6 +29,8 @@ pub enum Figure {
     NmiSample,
     /// What each further address space adds to that.
     NmiClient,
+    /// A sample of eight frames by a performance counter. Not one of [`Figure::ALL`]: there is one for each kind of counter.
+    CounterSample,
     /// The longest of the kernel's steps that free a large object.
     LongPath,
     /// The same while samples are taken as fast as they can be asked for.
@@ -44,7 +46,7 @@ pub enum Figure {
 }
 
 impl Figure {
-    /// Every figure, in the order of the table.
+    /// Every figure of a machine without counters, in the order of the table.
     pub const ALL: [Self; 19] = [
         Self::Null,
         Self::Call,
@@ -84,6 +86,7 @@ impl Figure {
             Self::TickSample => "tick-sample",
             Self::NmiSample => "nmi-sample",
             Self::NmiClient => "nmi-client",
+            Self::CounterSample => "counter-sample",
             Self::LongPath => "long-path",
             Self::LongPathSampled => "long-path-sampled",
             Self::ReportCold => "report-cold",
@@ -110,6 +113,7 @@ impl Figure {
             Self::TickSample => "tick, sample of 8 frames",
             Self::NmiSample => "NMI, sample of 8 frames",
             Self::NmiClient => "NMI, each client",
+            Self::CounterSample => "counter, sample of 8 frames",
             Self::LongPath => "a long kernel path",
             Self::LongPathSampled => "the same in a storm",
             Self::ReportCold => "report, symbols cold",

@@ -16,6 +16,8 @@ use spin::Once;
 use x86_64::registers::model_specific::Msr;
 
 const VM_HSAVE_PA: u32 = 0xc001_0117;
+/// Ticks of the time-stamp counter that it takes at most from setting the timer to the guest's turn.
+const HIDDEN_MAX: u64 = 1000;
 
 /// What all CPUs have in common.
 #[derive(Clone, Copy, Debug)]
@@ -129,6 +131,12 @@ impl Cpu {
             vmcb,
             registers: Registers {
                 rbx,
+                left: tsc(),
+                hidden: if config.setup.is_hidden() {
+                    u64::MAX
+                } else {
+                    0
+                },
                 ..Registers::default()
             },
             id,
@@ -168,10 +176,18 @@ impl Cpu {
         exit::handle(self);
     }
 
-    /// Lets the counters count what has passed since the last turn's end: what the shim does for an instruction is that instruction's
-    /// time.
+    /// The time that the counters count: what the shim does for an instruction is that instruction's, unless it is hidden from the guest.
+    fn now(&self) -> u64 {
+        if self.config.setup.is_hidden() {
+            self.registers.left.wrapping_add(self.vmcb.tsc_offset)
+        } else {
+            tsc()
+        }
+    }
+
+    /// Lets the counters count what has passed since the last turn's end.
     fn count(&mut self) {
-        let now = tsc();
+        let now = self.now();
         let cycles = now - self.counted;
         let happened = self.pmu.advance(cycles, self.halt.is_some());
         self.counted = now;
@@ -192,7 +208,14 @@ impl Cpu {
     /// costs the CPU its place in the row.
     fn set_timer(&mut self, at: u64) {
         if self.timer != Some(at) {
-            self.config.hpet.set(self.id, at.saturating_sub(tsc()));
+            // What is hidden passes for the timer: it must not go off before the turn has begun.
+            let hidden = if self.config.setup.is_hidden() {
+                HIDDEN_MAX
+            } else {
+                0
+            };
+            let left = at.saturating_sub(self.now());
+            self.config.hpet.set(self.id, left + hidden);
             self.timer = Some(at);
         }
     }

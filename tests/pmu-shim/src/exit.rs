@@ -32,7 +32,7 @@ pub fn handle(cpu: &mut Cpu) {
                 _ => write(cpu),
             };
             match access {
-                Ok(()) => cpu.vmcb.rip += INSTRUCTION,
+                Ok(()) => pass(cpu),
                 Err(Fault) => cpu.vmcb.event = event::GENERAL_PROTECTION,
             }
         }
@@ -62,7 +62,13 @@ fn cpuid(cpu: &mut Cpu) {
     cpu.registers.rbx = ebx;
     cpu.registers.rcx = ecx;
     cpu.registers.rdx = edx;
+    pass(cpu);
+}
+
+/// The guest has executed an instruction that the shim did for it: one, also where all else that the shim does is hidden.
+fn pass(cpu: &mut Cpu) {
     cpu.vmcb.rip += INSTRUCTION;
+    cpu.vmcb.tsc_offset = cpu.vmcb.tsc_offset.wrapping_add(cpu.registers.hidden & 1);
 }
 
 fn read(cpu: &mut Cpu) -> Result<(), Fault> {

@@ -10,7 +10,10 @@ pub const TRAMPOLINE: u64 = 0x8000;
 /// Bytes of a CPU's stack: some pages, which its control block is handed on through.
 const STACK: usize = 64 << 10;
 /// Bits 16 to 31 of where the shim is linked (`shim.ld`).
-const BASE_HIGH: u16 = 0x100;
+const BASE_HIGH: u16 = 0xe00;
+/// Instructions of `run_guest` that neither reading of the time-stamp counter in it has counted. The program `bench` finds out if this is
+/// wrong.
+const OWN_INSTRUCTIONS: u64 = 26;
 
 global_asm!(
     include_str!("start.s"),
@@ -18,6 +21,8 @@ global_asm!(
     STACK = const STACK,
     CPUS = const CPUS_MAX,
     BASE_HIGH = const BASE_HIGH,
+    OWN_INSTRUCTIONS = const OWN_INSTRUCTIONS,
+    TSC_OFFSET = const core::mem::offset_of!(Vmcb, tsc_offset),
     boot = sym crate::boot::boot,
     again = sym crate::cpu::again,
     options(att_syntax)
@@ -34,6 +39,10 @@ pub struct Registers {
     pub rsi: u64,
     pub rdi: u64,
     pub r8_to_r15: [u64; 8],
+    /// Time-stamp counter at the last exit.
+    pub left: u64,
+    /// All ones if what passes between two turns is to be hidden from the guest's time-stamp counter, else 0.
+    pub hidden: u64,
 }
 
 unsafe extern "C" {

@@ -97,6 +97,14 @@ run_guest:
     pushq %r14
     pushq %r15
     pushq %rdi
+    /* What passed since the last exit, and the instructions from here to VMRUN and from there to the exit's reading. */
+    rdtsc
+    shlq $32, %rdx
+    orq %rdx, %rax
+    subq 0x70(%rdi), %rax
+    addq ${OWN_INSTRUCTIONS}, %rax
+    andq 0x78(%rdi), %rax
+    subq %rax, {TSC_OFFSET}(%rsi)
     movq %rsi, %rax
     movq 0x00(%rdi), %rcx
     movq 0x08(%rdi), %rdx
@@ -116,6 +124,10 @@ run_guest:
     xchgq %rdi, (%rsp)
     movq %rcx, 0x00(%rdi)
     movq %rdx, 0x08(%rdi)
+    rdtsc
+    shlq $32, %rdx
+    orq %rdx, %rax
+    movq %rax, 0x70(%rdi)
     movq %rbx, 0x10(%rdi)
     movq %rbp, 0x18(%rdi)
     movq %rsi, 0x20(%rdi)

@@ -58,7 +58,8 @@ pub struct Vmcb {
     _014: [u8; 0x2c],
     _040: u64,
     pub msr_map: u64,
-    _050: u64,
+    /// Added to the time-stamp counter that the guest reads.
+    pub tsc_offset: u64,
     pub address_space: u32,
     _05c: [u8; 0x14],
     pub exit_code: u64,
@@ -96,6 +97,7 @@ const _: () = {
     use core::mem::offset_of;
     assert!(offset_of!(Vmcb, intercepts) == 0xc);
     assert!(offset_of!(Vmcb, msr_map) == 0x48);
+    assert!(offset_of!(Vmcb, tsc_offset) == 0x50);
     assert!(offset_of!(Vmcb, address_space) == 0x58);
     assert!(offset_of!(Vmcb, exit_code) == 0x70);
     assert!(offset_of!(Vmcb, event) == 0xa8);
@@ -146,7 +148,7 @@ impl Vmcb {
             _014: [0; _],
             _040: 0,
             msr_map: 0,
-            _050: 0,
+            tsc_offset: 0,
             address_space: 1,
             _05c: [0; _],
             exit_code: 0,

@@ -41,8 +41,8 @@ pub struct Counter {
     event: u64,
     count: Msr,
     bits: u8,
-    /// Bits that a write sets.
-    write_bits: u8,
+    /// Bits that a write sets, as a mask.
+    writable: u64,
     global: Option<Global>,
     counters: u8,
     may_freeze: bool,
@@ -72,6 +72,14 @@ impl Global {
     }
 }
 
+/// So many bits.
+const fn ones(bits: u8) -> u64 {
+    match 1_u64.checked_shl(bits as u32) {
+        Some(next) => next - 1,
+        None => u64::MAX,
+    }
+}
+
 /// What makes an event of a select register: its number has four bits more far up on AMD, where Intel has none.
 const fn select(event: u16, unit_mask: u8) -> u64 {
     let event = (event & 0xff) as u64 | (event as u64 >> 8 & 0xf) << 32;
@@ -86,7 +94,7 @@ impl Counter {
             event: FIXED << (index * 4),
             count: Msr::fixed_counter(index),
             bits: claims.fixed_bits,
-            write_bits: claims.fixed_bits,
+            writable: ones(claims.fixed_bits),
             global: Some(Global::intel(claims, 32 + index as u32)),
             counters: claims.counters,
             may_freeze: claims.may_freeze,
@@ -113,7 +121,7 @@ impl Counter {
             event: select(event as u16, unit_mask),
             count,
             bits: claims.counter_bits,
-            write_bits,
+            writable: ones(write_bits),
             global: Some(Global::intel(claims, index as u32)),
             counters: claims.counters,
             may_freeze: claims.may_freeze,
@@ -135,7 +143,7 @@ impl Counter {
             event: select(event, unit_mask),
             count: Msr::amd_counter(index),
             bits: claims.counter_bits,
-            write_bits: claims.counter_bits,
+            writable: ones(claims.counter_bits),
             global: if claims.version >= 2 {
                 Some(global)
             } else {
@@ -149,18 +157,17 @@ impl Counter {
     /// The longest period: the count it starts from must have its sign bit set.
     #[must_use]
     pub const fn period_max(&self) -> u64 {
-        (1 << (self.write_bits - 1)) - 1
+        self.writable >> 1
     }
 
     const fn mask(&self) -> u64 {
-        (1 << self.bits) - 1
+        ones(self.bits)
     }
 
     /// What is written for an overflow after so many counts. Bits beyond the counter's are reserved.
     #[inline]
     const fn start_of(&self, period: u64) -> u64 {
-        let writable = self.write_bits;
-        period.wrapping_neg() & ((1 << writable) - 1)
+        period.wrapping_neg() & self.writable
     }
 
     /// Puts the monitor into the one state that the rest of this begins from: nothing counts, whatever the firmware left, and an interrupt

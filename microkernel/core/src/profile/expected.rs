@@ -63,17 +63,36 @@ impl Expected {
     /// the sample [is taken](Self::is_taken).
     #[inline]
     pub fn claim(&self) -> Option<Purpose> {
-        if self.0.load(Ordering::Acquire) != SAMPLE {
-            return self.seldom();
+        let word = self.0.load(Ordering::Acquire);
+        if word != SAMPLE {
+            return self.seldom(word);
         }
         self.0.store(TAKEN, Ordering::Relaxed);
         Some(Purpose::Sample)
     }
 
     #[cold]
-    fn seldom(&self) -> Option<Purpose> {
-        let word = self.0.swap(NOTHING, Ordering::AcqRel);
-        (word != NOTHING).then_some(Purpose::Proof)
+    fn seldom(&self, word: u8) -> Option<Purpose> {
+        if word == NOTHING {
+            return None;
+        }
+        self.0.store(NOTHING, Ordering::Release);
+        Some(Purpose::Proof)
+    }
+
+    /// The same where mostly there was none.
+    #[inline]
+    pub(super) fn claim_seldom(&self) -> Option<Purpose> {
+        if self.0.load(Ordering::Relaxed) == NOTHING {
+            return None;
+        }
+        self.claim_any()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn claim_any(&self) -> Option<Purpose> {
+        self.claim()
     }
 
     /// The sample that was claimed is taken, or is none.

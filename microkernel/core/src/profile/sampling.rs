@@ -81,7 +81,8 @@ impl Driver {
     }
 
     /// The same on a CPU that its own counter samples: two causes may be one NMI, so each is looked for, and none keeps the other waiting.
-    #[inline(never)]
+    // One function with the NMI: it has saved the registers.
+    #[inline(always)]
     fn on_counted<M: Machine, T: Threads>(
         &self,
         cpu: &CpuState,
@@ -93,7 +94,7 @@ impl Driver {
             return false;
         };
         let overflowed = own.enter(machine.monitor());
-        let announced = cpu.expected.claim();
+        let announced = cpu.expected.claim_seldom();
         if overflowed {
             self.sample(cpu, at, machine, threads);
             cpu.late.taken(announced.is_some());

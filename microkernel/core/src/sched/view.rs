@@ -14,7 +14,15 @@ pub struct View<'k, H: Hardware + 'static> {
     cpu: &'k CpuState,
 }
 
-impl<'a, H: Hardware> Threads for &'a View<'_, H> {
+impl<H: Hardware> Clone for View<'_, H> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<H: Hardware> Copy for View<'_, H> {}
+
+impl<'a, H: Hardware> Threads for View<'a, H> {
     type Thread = &'a Thread;
 
     fn current(&self) -> Option<&'a Thread> {
@@ -74,7 +82,7 @@ impl<'k, H: Hardware + Machine> View<'k, H> {
     pub fn nmi(&self, at: impl Context) -> bool {
         let Self { kernel, cpu } = self;
         add(&cpu.load.nmis, 1);
-        kernel.profiler.on_nmi(cpu.sampling, at, kernel.hw, self)
+        kernel.profiler.on_nmi(cpu.sampling, at, kernel.hw, *self)
     }
 }
 
@@ -84,7 +92,7 @@ impl<H: Hardware + Machine> Kernel<H> {
         let id = cpu.token.id();
         let view = View::new(self, cpu);
         self.profiler
-            .on_tick(id, interrupted, missed, self.hw, &view)
+            .on_tick(id, interrupted, missed, self.hw, view)
     }
 
     /// Tells `profd` what the sampling path found, from outside it.

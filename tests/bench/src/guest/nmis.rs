@@ -4,7 +4,7 @@
 use alloc::vec::Vec;
 use core::hint::black_box;
 
-use ipc::abi::profile::SourceRequest;
+use ipc::abi::profile::{SourceRequest, flags};
 use ipc::abi::{NEVER, Rights, Syscall, Tag};
 use sample_ring::Sample;
 use sysroot::syscall::message::{NO_WORDS, call, receive, reply};
@@ -30,23 +30,7 @@ const SPACES: usize = 3;
 /// Measures a sample, and what each further address space adds to it. The peer must run.
 pub fn measure() -> Result<(), Failure> {
     let profiler = Profiler::open()?;
-    let alone = |depth| {
-        let (gaps, samples) = profiler.during(SourceRequest::Timer, || {
-            let thread =
-                thread::spawn(move || descend(depth)).map_err(kernel(Syscall::thread_create))?;
-            joined(thread)
-        })?;
-        sampled(&gaps, &samples, 1)
-    };
-    // How many frames the callers of `descend` have is the compiler's choice.
-    let (_, shallow) = alone(0)?;
-    let depth = FRAMES
-        .checked_sub(shallow)
-        .ok_or(Failure::Frames(shallow))?;
-    let (costs, frames) = alone(depth)?;
-    if frames != FRAMES {
-        return Err(Failure::Frames(frames));
-    }
+    let (costs, depth) = alone(&profiler, SourceRequest::Timer)?;
     let least = costs.iter().min().copied().unwrap_or(0);
     Rounds::new(costs).print(Figure::NmiSample);
 
@@ -57,6 +41,35 @@ pub fn measure() -> Result<(), Failure> {
         .map(|cost| cost.saturating_sub(least) / (SPACES as u64 - 1));
     Rounds::new(further).print(Figure::NmiClient);
     Ok(())
+}
+
+/// Measures a sample by this CPU's own counter.
+pub fn measure_counter() -> Result<(), Failure> {
+    let (costs, _) = alone(&Profiler::open()?, SourceRequest::Pmu)?;
+    Rounds::new(costs).print(Figure::CounterSample);
+    Ok(())
+}
+
+/// What samples of a thread take that serves nobody, and at which depth of calls it has as many frames as are wanted.
+fn alone(profiler: &Profiler, source: SourceRequest) -> Result<(Vec<u64>, usize), Failure> {
+    let at = |depth| {
+        let (gaps, samples) = profiler.during(source, || {
+            let thread =
+                thread::spawn(move || descend(depth)).map_err(kernel(Syscall::thread_create))?;
+            joined(thread)
+        })?;
+        sampled(&gaps, &samples, 1)
+    };
+    // How many frames the callers of `descend` have is the compiler's choice.
+    let (_, shallow) = at(0)?;
+    let depth = FRAMES
+        .checked_sub(shallow)
+        .ok_or(Failure::Frames(shallow))?;
+    let (costs, frames) = at(depth)?;
+    if frames != FRAMES {
+        return Err(Failure::Frames(frames));
+    }
+    Ok((costs, depth))
 }
 
 /// The gaps of a thread that serves the peer, while that serves this one.
@@ -95,6 +108,10 @@ fn sampled(gaps: &[Gap], samples: &[Sample], spaces: usize) -> Result<(Vec<u64>,
         let Some(sample) = here.next() else {
             continue;
         };
+        // By a counter, a tick may have one in the middle of it.
+        if sample.header().flags & flags::KERNEL != 0 {
+            continue;
+        }
         let found = (whole(sample), sample.parts().count());
         let alike = found == (*frames.get_or_insert(found.0), spaces) && found.0 > 0;
         ensure(alike && here.next().is_none(), Effect::SamplesAlike)?;

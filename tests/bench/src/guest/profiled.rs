@@ -53,19 +53,27 @@ impl Profiler {
             frequency,
             domains: DOMAINS_ALL,
         };
+        // The driver may be about to begin, as after a run.
+        self.idle()?;
         record::profiler_start(self.handle, source, &[cycles])
             .map_err(kernel(Syscall::profiler_start))?;
         let done = body()?;
         syscall::profiler_stop(self.handle).map_err(kernel(Syscall::profiler_stop))?;
+        self.idle()?;
+        let records = reader
+            .drain()
+            .map_err(|_| Failure::NotDone(Effect::RingRead))?;
+        Ok((done, records.flatten().collect()))
+    }
+
+    /// Waits until no CPU has anything left of a run to do.
+    fn idle(&self) -> Result<(), Failure> {
         let deadline = time::after(DISARMED);
         let status =
             || record::profiler_status(self.handle).map_err(kernel(Syscall::profiler_status));
         while status()?.phase != Phase::Idle as u64 {
             ensure(time::now() < deadline, Effect::Disarmed)?;
         }
-        let records = reader
-            .drain()
-            .map_err(|_| Failure::NotDone(Effect::RingRead))?;
-        Ok((done, records.flatten().collect()))
+        Ok(())
     }
 }

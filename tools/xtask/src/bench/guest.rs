@@ -1,10 +1,10 @@
 //! Runs the guest's measuring program on one CPU that counts instructions, and reads what it says.
 
 use anyhow::{Context as _, Result, bail, ensure};
-use bench::workload;
+use bench::{figure as guest, workload};
 
 use crate::build::Image;
-use crate::cli::BootOptions;
+use crate::cli::{BootOptions, Shim};
 use crate::system::session::Session;
 
 use super::Figure;
@@ -29,35 +29,31 @@ pub fn measure(image: &Image) -> Result<Vec<Figure>> {
     Ok(figures)
 }
 
+/// Measures the sample by a counter of one kind, on a machine to which the shim gives such counters, and hides itself.
+///
+/// # Errors
+/// As above.
+pub fn measure_counter(image: &Image, shim: Shim) -> Result<Figure> {
+    let options = BootOptions {
+        smp: 1,
+        icount: true,
+        shim: Some(shim),
+        ..BootOptions::default()
+    };
+    let mut session = Session::boot_image(image, options)?;
+    let said = session.run("run bench counter")?;
+    session.power_off()?;
+    parse_line(said.trim_end(), guest::Figure::CounterSample)
+}
+
 /// The figures, and the report's text behind them.
 fn parse(said: &str) -> Result<(Vec<Figure>, &str)> {
     let mut figures = Vec::new();
     let mut rest = said;
-    for figure in bench::figure::Figure::ALL {
+    for figure in guest::Figure::ALL {
         let (line, behind) = rest.split_once('\n').unwrap_or((rest, ""));
         rest = behind;
-        let numbers = line
-            .strip_prefix(figure.name())
-            .and_then(|numbers| numbers.strip_prefix(' '));
-        let numbers = numbers.map(|numbers| numbers.split(' ').map(str::parse).collect());
-        let Some(Ok::<Vec<u64>, _>(numbers)) = numbers else {
-            bail!(
-                "the guest said {line:?}, not `{}` and numbers",
-                figure.name()
-            );
-        };
-        let [least, median, most, rounds] = numbers[..] else {
-            bail!("the guest said {line:?}: not four numbers");
-        };
-        figures.push(Figure {
-            name: figure.name(),
-            what: figure.what(),
-            peer: figure.peer(),
-            least,
-            median,
-            most,
-            rounds,
-        });
+        figures.push(parse_line(line, figure)?);
     }
     let (line, text) = rest.split_once('\n').unwrap_or((rest, ""));
     let length = line
@@ -71,6 +67,32 @@ fn parse(said: &str) -> Result<(Vec<Figure>, &str)> {
         text.len()
     );
     Ok((figures, text))
+}
+
+/// The line of a figure.
+fn parse_line(line: &str, figure: guest::Figure) -> Result<Figure> {
+    let numbers = line
+        .strip_prefix(figure.name())
+        .and_then(|numbers| numbers.strip_prefix(' '));
+    let numbers = numbers.map(|numbers| numbers.split(' ').map(str::parse).collect());
+    let Some(Ok::<Vec<u64>, _>(numbers)) = numbers else {
+        bail!(
+            "the guest said {line:?}, not `{}` and numbers",
+            figure.name()
+        );
+    };
+    let [least, median, most, rounds] = numbers[..] else {
+        bail!("the guest said {line:?}: not four numbers");
+    };
+    Ok(Figure {
+        name: figure.name(),
+        what: figure.what(),
+        peer: figure.peer(),
+        least,
+        median,
+        most,
+        rounds,
+    })
 }
 
 /// Compares the report with the one that the host made.
@@ -96,7 +118,7 @@ mod tests {
     use super::*;
 
     fn said() -> String {
-        let lines = bench::figure::Figure::ALL.map(|figure| format!("{} 1 2 3 4\n", figure.name()));
+        let lines = guest::Figure::ALL.map(|figure| format!("{} 1 2 3 4\n", figure.name()));
         lines.concat() + "text 8\na line\n\n"
     }
 
@@ -104,7 +126,7 @@ mod tests {
     fn figures_and_text_are_read() {
         let said = said();
         let (figures, text) = parse(&said).unwrap();
-        assert_eq!(figures.len(), bench::figure::Figure::ALL.len());
+        assert_eq!(figures.len(), guest::Figure::ALL.len());
         let first = &figures[0];
         assert_eq!((first.name, first.least, first.median), ("null", 1, 2));
         assert_eq!((first.most, first.rounds), (3, 4));

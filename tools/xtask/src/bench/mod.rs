@@ -9,11 +9,13 @@ mod guest;
 
 use std::fs;
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 
 use crate::build::{self, Image};
+use crate::cli::Shim;
 use crate::workspace::Workspace;
 
 pub use budget::Budgets;
@@ -25,12 +27,47 @@ const BOOTS: [(u32, &str, &str); 2] = [
     (4, "prompt-4-cpus", "boot to prompt, 4 CPUs"),
 ];
 
-/// Every figure: what the guest measures in the test image, and the boots of the shipped one.
+/// The samples by counters: in the shim's words, whose they are, and the figure's name and text.
+const COUNTERS: [(&str, &str, &str); 3] = [
+    (
+        "intel:hidden",
+        "pmu-intel-sample",
+        "Intel counter, 8 frames",
+    ),
+    ("amd:hidden", "pmu-amd-sample", "AMD counter, 8 frames"),
+    (
+        "amd2:hidden",
+        "pmu-amd-v2-sample",
+        "AMD counter v2, 8 frames",
+    ),
+];
+
+/// Every figure: what the guest measures in the test image, with the shim's counters and without any, and the boots of the shipped one.
 ///
 /// # Errors
 /// If something cannot be measured.
-pub fn measure(shipped: &Image, test: &Image) -> Result<Vec<Figure>> {
+pub fn measure(
+    workspace: &Workspace,
+    shipped: &Image,
+    test: &Image,
+    shim: &Path,
+) -> Result<Vec<Figure>> {
     let mut figures = guest::measure(test)?;
+    for (counters, name, what) in COUNTERS {
+        let record = workspace.target.join(format!("{name}.record"));
+        let shim = Shim {
+            path: shim.to_owned(),
+            counters: counters.to_owned(),
+            record: record.clone(),
+        };
+        let figure = guest::measure_counter(test, shim).context(counters)?;
+        figures.push(Figure {
+            name,
+            what,
+            ..figure
+        });
+        fs::remove_file(record)?;
+    }
     for (smp, name, what) in BOOTS {
         figures.push(Figure::once(name, what, boot::to_prompt(shipped, smp)?));
     }
@@ -46,7 +83,8 @@ pub fn run(workspace: &Workspace, check: bool) -> Result<ExitCode> {
     let budgets = Budgets::read(workspace)?;
     let shipped = build::build(workspace, &build::SHIPPED)?;
     let test = build::build(workspace, &build::TEST)?;
-    let figures = measure(&shipped, &test)?;
+    let shim = build::shim(workspace)?;
+    let figures = measure(workspace, &shipped, &test, &shim)?;
     budgets.match_names(&figures)?;
 
     print!("{}", figure::table(&figures, &budgets));
@@ -84,7 +122,11 @@ mod tests {
         let mut figures: Vec<_> = guest
             .map(|figure| Figure::once(figure.name(), figure.what(), 1))
             .into();
-        figures.extend(BOOTS.map(|(_, name, what)| Figure::once(name, what, 1)));
+        let further = COUNTERS.map(|(_, name, what)| (name, what));
+        let further = further
+            .into_iter()
+            .chain(BOOTS.map(|(_, name, what)| (name, what)));
+        figures.extend(further.map(|(name, what)| Figure::once(name, what, 1)));
         budgets.match_names(&figures).unwrap();
     }
 

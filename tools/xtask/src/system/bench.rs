@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, ensure};
 
-use crate::bench::{self, Budgets};
+use crate::bench::{self, Budgets, Figure};
 use crate::cli::BootOptions;
 use crate::test::{Case, Context, Verdict};
 
@@ -21,9 +21,15 @@ pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
 
 fn budgets(context: &Context<'_>) -> Verdict {
     let budgets = Budgets::read(context.workspace)?;
-    let figures = bench::measure(context.image()?, context.test_image()?)?;
+    let figures = bench::measure(
+        context.workspace,
+        context.image()?,
+        context.test_image()?,
+        context.shim()?,
+    )?;
     let above = budgets.above(&figures);
     ensure!(above.is_empty(), "{}", above.join("\n"));
+    counters(&figures)?;
     // Each figure has a budget that it can exceed.
     for figure in &figures {
         budgets.of(figure.name).context(figure.name)?;
@@ -33,6 +39,29 @@ fn budgets(context: &Context<'_>) -> Verdict {
             above.len() == 1 && above[0].starts_with(&format!("{}: ", figure.name)),
             "{above:?}"
         );
+    }
+    Ok(())
+}
+
+/// A sample by a counter costs no more than one by the timer, and its accesses to registers.
+fn counters(figures: &[Figure]) -> Verdict {
+    /// Instructions of an access, with those that prepare it and judge what was read.
+    const ACCESS: u64 = 5;
+    /// Those that tell apart the two causes that an NMI may have.
+    const CAUSES: u64 = 30;
+    let of = |name| {
+        let figure = figures.iter().find(|figure| figure.name == name);
+        figure.map(|figure| figure.least).context(name)
+    };
+    let timer = of("nmi-sample")?;
+    for (name, accesses) in [
+        ("pmu-intel-sample", 6),
+        ("pmu-amd-sample", 3),
+        ("pmu-amd-v2-sample", 6),
+    ] {
+        let sample = of(name)?;
+        let most = timer + CAUSES + accesses * ACCESS;
+        ensure!(sample <= most, "{name}: {sample}, more than {most}");
     }
     Ok(())
 }

@@ -10,6 +10,7 @@ use ipc::abi::monitor::Verdict as Proof;
 
 use crate::system::lscpu::Processors;
 use crate::system::report::{Fates, Report};
+use crate::system::session::Session;
 use crate::test::{Context, Verdict};
 
 use super::machine::{Machine, Tally, Time};
@@ -53,6 +54,10 @@ impl Outcome {
 const WINDOW: u64 = 400;
 /// One interrupt in so many goes wrong.
 const ONE_IN: u64 = 100;
+
+/// Microseconds that a proof takes at most: 10 in which the counter must count, 100 over which its rate is measured, 1,000 in which its interrupt must
+/// arrive, and what the shim takes for accesses to registers.
+const PROOF_MAX: u64 = 1_250;
 
 /// All modes of an interface on one CPU. `source` is the long name of what samples by it. The table is left in `target/pmu-intel.txt` and
 /// its like.
@@ -180,6 +185,11 @@ fn sample(
     let mut machine = Machine::boot(context, counters, smp, Time::Counted)?;
     let log = machine.session.run("dmesg claims")?.replace("\n  ", " ");
     ensure!(log.contains(proof.text()), "{log}");
+    if smp == 1 {
+        // Of several CPUs one may have had to wait for its turn.
+        let micros = proved_in(&mut machine.session)?;
+        ensure!(micros <= PROOF_MAX, "{counters}: {micros} us");
+    }
     if proof != Proof::Works {
         let why = ["profile: source pmu: cpu 0 claims ", proof.text()];
         let refusal = machine.session.run("profile 100 all 8 source pmu")?;
@@ -215,6 +225,14 @@ fn told(processors: &Processors, proof: Proof, report: &Report) -> Verdict {
     let counts = matches!(proof, Proof::Works | Proof::Silent);
     ensure!(is_measured == counts, "{text}");
     Ok(())
+}
+
+/// Microseconds that the proof of a counter took, as the kernel's log says.
+fn proved_in(session: &mut Session) -> Result<u64> {
+    let log = session.run("dmesg proof")?;
+    let line = log.split_once("a proof took ");
+    let micros = line.and_then(|(_, rest)| rest.split_once(" us")?.0.parse().ok());
+    micros.with_context(|| format!("no time of a proof: {log}"))
 }
 
 fn check(outcome: Outcome, report: &Report, tally: &Tally) -> Verdict {
