@@ -147,6 +147,10 @@ impl FakeMonitor {
         (Msr::amd_counter(0), 48, 1, on, interrupts)
     }
 
+    /// Whether it counts now.
+    pub fn counts(&self) -> bool {
+        self.cycles().3
+    }
     /// Whether it counts now, below zero: so that it will overflow.
     pub fn is_running(&self) -> bool {
         let (count, bits, _, on, interrupts) = self.cycles();

@@ -23,7 +23,12 @@ pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
         }),
         Case::new("storm_of_nmis_on_slow_cpus", || short(context, &SLOW, 2)),
         Case::new("a_profile_of_slow_cpus_ends_and_says_so", || slow(context)),
-        Case::new("storm_of_nmis_of_counters", || short(context, &COUNTERS, 1)),
+        Case::new("storm_of_nmis_of_counters_on_1_cpu", || {
+            short(context, &COUNTERS, 1)
+        }),
+        Case::new("storm_of_nmis_of_counters_on_2_cpus", || {
+            short(context, &COUNTERS, 2)
+        }),
     ]
 }
 
@@ -104,15 +109,13 @@ pub const SLOW: Kind = Kind {
     smp: &[1, 2, 4, 4],
     counters: None,
 };
-/// NMIs of counters, of which some come twice, so that the second finds nothing to do; or finds what is the next one's. On one
-/// CPU: of several that take turns, one that is waited for by a busy one has a turn for each access of the shim to a device, and
-/// its next NMI is there before it is done with the last.
+/// NMIs of counters, of which some come twice, so that the second finds nothing to do; or finds what is the next one's.
 pub const COUNTERS: Kind = Kind {
     name: "counters",
     time: Time::Counted,
     short: 400,
     long: 1_000,
-    smp: &[1],
+    smp: &[1, 2, 4, 4],
     counters: Some("intel:late"),
 };
 
