@@ -1,5 +1,5 @@
-//! What CPUID claims of a CPU's performance monitor. A leaf beyond the highest one returns another leaf's data, which on one processor
-//! looks like AMD's second version; [`Guarded`] answers zeros.
+//! What CPUID claims of a CPU's performance monitor. A leaf beyond the highest one returns another leaf's data, which on one
+//! processor looks like AMD's second version; [`Guarded`] answers zeros.
 
 use super::bus::MonitorBus;
 use super::counter::Counter;
@@ -60,7 +60,8 @@ impl Claims {
         Self::amd(&reader)
     }
 
-    /// CPUID leaf 0AH (SDM volume 2, CPUID; volume 3B, "Architectural Performance Monitoring Version 1" and the sections behind it).
+    /// CPUID leaf 0AH (SDM volume 2, CPUID; volume 3B, "Architectural Performance Monitoring Version 1" and the sections behind
+    /// it).
     fn intel(reader: &impl CpuIdReader) -> Self {
         const PDCM: u32 = 1 << 15;
         let leaf = reader.cpuid2(0xa, 0);
@@ -138,8 +139,8 @@ impl Claims {
         }
     }
 
-    /// Whether all bits of Intel's programmable counters can be written: FW_WRITE of IA32_PERF_CAPABILITIES (SDM, "Full-Width Writes to
-    /// Performance Counter Registers").
+    /// Whether all bits of Intel's programmable counters can be written: FW_WRITE of IA32_PERF_CAPABILITIES (SDM, "Full-Width
+    /// Writes to Performance Counter Registers").
     ///
     /// # Errors
     /// The register faulted.
@@ -151,7 +152,8 @@ impl Claims {
         Ok(bus.read(Msr::CAPABILITIES)? & FULL_WIDTH_WRITES != 0)
     }
 
-    /// The bit of status and acknowledgement that says that the counters are frozen, if there is one: CTR_FRZ from Intel's version 4 on, PMCF of AMD.
+    /// The bit of status and acknowledgement that says that the counters are frozen, if there is one: CTR_FRZ from Intel's version
+    /// 4 on, PMCF of AMD.
     pub(super) const fn frozen(&self) -> u64 {
         const FROZEN: u64 = 1 << 59;
         match self.interface {

@@ -1,32 +1,33 @@
 //! One counter: its plan of registers, and the order in which they are accessed.
 //!
 //! # Why this order
-//! - **Nothing counts while the interrupt is handled**, where there is a global control: it is cleared first and set last. So no overflow
-//!   falls between the look at the status and the reload, and the handler's own cycles are nobody's.
+//! - **Nothing counts while the interrupt is handled**, where there is a global control: it is cleared first and set last. So no
+//!   overflow falls between the look at the status and the reload, and the handler's own cycles are nobody's.
 //! - **The status is acknowledged before the counter is reloaded.** The other way round, an overflow between the two would be
 //!   acknowledged unseen, and there would never be an interrupt again.
-//! - **The APIC's entry is unmasked before counting goes on.** It masks itself when it delivers (SDM volume 3A, "Local Vector Table"); an
-//!   overflow while it is masked interrupts nobody.
+//! - **The APIC's entry is unmasked before counting goes on.** It masks itself when it delivers (SDM volume 3A, "Local Vector
+//!   Table"); an overflow while it is masked interrupts nobody.
 //! - **Only this counter's status bit is looked at**: firmware, or another unit, may leave others set.
-//! - **What has frozen the counters is acknowledged with them** (SDM, "Architectural Performance Monitoring Version 4", CTR_FRZ; PPR,
-//!   MSRC000_0300, PMCF): while firmware, or the kernel before this one, has left that bit set, nothing counts.
+//! - **What has frozen the counters is acknowledged with them** (SDM, "Architectural Performance Monitoring Version 4", CTR_FRZ;
+//!   PPR, MSRC000_0300, PMCF): while firmware, or the kernel before this one, has left that bit set, nothing counts.
 //! - **The count is written before what enables it**, the event's register next, the global control last: a hypervisor sets its own
 //!   counter up when it sees one enabled, from the count that it has then.
-//! - **Without a global control**, as in AMD's first version, the counter is its own status: it runs from below zero, and its sign bit goes
-//!   clear at the overflow (APM volume 2, 13.2.3). It goes on from there, and cannot overflow again before all of its bits went round. So
-//!   the reload is the acknowledgement, and nothing needs to be stopped.
+//! - **Without a global control**, as in AMD's first version, the counter is its own status: it runs from below zero, and its sign
+//!   bit goes clear at the overflow (APM volume 2, 13.2.3). It goes on from there, and cannot overflow again before all of its bits
+//!   went round. So the reload is the acknowledgement, and nothing needs to be stopped.
 
 use super::bus::MonitorBus;
 use super::claims::Claims;
 use super::msr::{AMD_COUNTERS_MAX, Msr};
 
-/// Of the registers that select an event (SDM, "Architectural Performance Monitoring Version 1"; APM volume 2, 13.2.1; at the same places).
+/// Of the registers that select an event (SDM, "Architectural Performance Monitoring Version 1"; APM volume 2, 13.2.1; at the same
+/// places).
 const USER: u64 = 1 << 16;
 const KERNEL: u64 = 1 << 17;
 const INTERRUPT: u64 = 1 << 20;
 const ENABLE: u64 = 1 << 22;
-/// Of a fixed counter's four bits: in the kernel, in user mode, interrupt. The third is AnyThread, which is never set: the sample would be
-/// another thread's, and newer processors reserve it (SDM, "AnyThread Counting and Software Evolution").
+/// Of a fixed counter's four bits: in the kernel, in user mode, interrupt. The third is AnyThread, which is never set: the sample
+/// would be another thread's, and newer processors reserve it (SDM, "AnyThread Counting and Software Evolution").
 const FIXED: u64 = 0b1011;
 /// Of IA32_DEBUGCTL: an interrupt clears the global control by itself.
 const FREEZE_PERFMON_ON_PMI: u64 = 1 << 12;
@@ -101,8 +102,8 @@ impl Counter {
         }
     }
 
-    /// A programmable counter of an Intel processor. If it is not written in [full width](Claims::full_width), bit 31 of what is written is
-    /// extended to the bits above.
+    /// A programmable counter of an Intel processor. If it is not written in [full width](Claims::full_width), bit 31 of what is
+    /// written is extended to the bits above.
     #[must_use]
     pub const fn intel(
         claims: &Claims,
@@ -170,8 +171,8 @@ impl Counter {
         period.wrapping_neg() & self.writable
     }
 
-    /// Puts the monitor into the one state that the rest of this begins from: nothing counts, whatever the firmware left, and an interrupt
-    /// freezes nothing. Once on each CPU.
+    /// Puts the monitor into the one state that the rest of this begins from: nothing counts, whatever the firmware left, and an
+    /// interrupt freezes nothing. Once on each CPU.
     ///
     /// # Errors
     /// A register faulted.

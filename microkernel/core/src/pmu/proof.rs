@@ -1,11 +1,12 @@
 //! The proof that a CPU's counter is what CPUID claims. Each CPU does it once, for itself.
 //!
-//! It must **count**: hypervisors exist whose counters read as zero, or as what was written last. It must do so at a **rate** that a
-//! processor can have. Its **interrupt** must arrive. And no access may fault, or if it does, that is the answer. All waits are bounded by
-//! the TSC, and each looks at least twice, so that a CPU that was kept from running in between is not judged by that.
+//! It must **count**: hypervisors exist whose counters read as zero, or as what was written last. It must do so at a **rate** that
+//! a processor can have. Its **interrupt** must arrive. And no access may fault, or if it does, that is the answer. All waits are
+//! bounded by the TSC, and each looks at least twice, so that a CPU that was kept from running in between is not judged by that.
 //!
-//! A guest's counter may stand still while its hypervisor works, for one while it serves an access to the counter. So the rate is measured
-//! between two reads that are far apart compared with what a read takes, and again if the CPU was kept from running meanwhile.
+//! A guest's counter may stand still while its hypervisor works, for one while it serves an access to the counter. So the rate is
+//! measured between two reads that are far apart compared with what a read takes, and again if the CPU was kept from running
+//! meanwhile.
 
 use super::bus::{GeneralProtection, MonitorBus};
 use super::claims::Claims;
@@ -35,8 +36,8 @@ const SECOND: u64 = 1_000_000;
 pub trait Bench: MonitorBus<Fault = GeneralProtection> {
     /// The time-stamp counter.
     fn tsc(&self) -> u64;
-    /// From here on an NMI on this CPU is the counter's, and so is one behind it: some processors send one more than they should. False
-    /// if one is on its way already.
+    /// From here on an NMI on this CPU is the counter's, and so is one behind it: some processors send one more than they should.
+    /// False if one is on its way already.
     fn expect(&self) -> bool;
     /// Whether the first has come.
     fn has_arrived(&self) -> bool;
@@ -53,8 +54,8 @@ pub struct Finding {
     pub counter: Option<Counter>,
 }
 
-/// Proves the counter of this CPU, whose claims these are, with interrupts off. The TSC runs at `tsc_hz`. It takes little more than a
-/// millisecond at most; nothing counts afterwards.
+/// Proves the counter of this CPU, whose claims these are, with interrupts off. The TSC runs at `tsc_hz`. It takes little more than
+/// a millisecond at most; nothing counts afterwards.
 pub fn prove<B: Bench>(claims: &Claims, bench: &B, tsc_hz: u64) -> Finding {
     let mut info = MonitorInfo {
         interface: claims.interface as u64,

@@ -1,4 +1,5 @@
-//! Which CPU is sampled by what: by its own counter if that has proved itself, by its neighbour if not, and how each starts and stops.
+//! Which CPU is sampled by what: by its own counter if that has proved itself, by its neighbour if not, and how each starts and
+//! stops.
 
 use super::cpu::{CpuState, DISARMED};
 use super::driver::{Driver, mask};
@@ -24,8 +25,9 @@ impl Driver {
         state.monitor.call_once(|| finding.info);
     }
 
-    /// Once the CPUs have published what they found, and timers are offered or are not: offers the counters if every CPU has one that works, or
-    /// can be sampled by its neighbour. Those that may still get an NMI of their proof take no part in a run before that is over.
+    /// Once the CPUs have published what they found, and timers are offered or are not: offers the counters if every CPU has one
+    /// that works, or can be sampled by its neighbour. Those that may still get an NMI of their proof take no part in a run before
+    /// that is over.
     pub fn offer_counters(&self) {
         let is_owed = |cpu: &&CpuState| cpu.late.may_come();
         let owed = self.cpus.iter().filter(is_owed).map(|cpu| cpu.id.bit());

@@ -1,21 +1,21 @@
-//! NMIs of this CPU's own counter that come when their overflow has been dealt with: a counter's interrupt is not as exact as one that
-//! is [announced](super::expected).
+//! NMIs of this CPU's own counter that come when their overflow has been dealt with: a counter's interrupt is not as exact as one
+//! that is [announced](super::expected).
 //!
-//! It may be on its way while another NMI, or the tick, finds the overflow and acknowledges it; or while the counter is stopped. Some
-//! processors deliver one more than they should (AMD, to whose handler the status is clear by then). All that is known is that an interrupt
-//! follows an overflow closely, or is lost.
+//! It may be on its way while another NMI, or the tick, finds the overflow and acknowledges it; or while the counter is stopped.
+//! Some processors deliver one more than they should (AMD, to whose handler the status is clear by then). All that is known is that
+//! an interrupt follows an overflow closely, or is lost.
 //!
 //! # The bound
-//! An overflow has two NMIs at most. One that an NMI acknowledges is good for another without a cause; for two, if that NMI was announced as
-//! well, or if it is acknowledged by no NMI at all. They are until the second tick of this CPU after it. Ticks, and not a
-//! time, because an NMI that is pending is taken before any tick: a CPU that a hypervisor keeps from running does not let it expire. So
-//! as many NMIs that nobody caused may be taken for late ones, and no other.
+//! An overflow has two NMIs at most. One that an NMI acknowledges is good for another without a cause; for two, if that NMI was
+//! announced as well, or if it is acknowledged by no NMI at all. They are until the second tick of this CPU after it. Ticks, and
+//! not a time, because an NMI that is pending is taken before any tick: a CPU that a hypervisor keeps from running does not let it
+//! expire. So as many NMIs that nobody caused may be taken for late ones, and no other.
 //!
 //! Rejected: one at most that an NMI's overflow is good for, however many there were. An interrupt that is late may find the next
 //! overflow, whose own is late then; so it goes on, and what was good for the first expires meanwhile.
 //!
-//! The overflow of the proof is good for as many. No run follows that would let them expire, so the CPUs that are owed some begin as if one had
-//! ended: with the second tick after the boot there are none.
+//! The overflow of the proof is good for as many. No run follows that would let them expire, so the CPUs that are owed some begin
+//! as if one had ended: with the second tick after the boot there are none.
 
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
