@@ -296,6 +296,7 @@ proptest! {
         let (monitor, counter) = running(claims);
         let period = period.min(counter.period_max());
         counter.start(&monitor, period).unwrap();
+        prop_assert!(!counter.has_overflowed(&monitor).unwrap());
         monitor.advance(period - 1);
         prop_assert!(!counter.has_overflowed(&monitor).unwrap());
         monitor.advance(1);
