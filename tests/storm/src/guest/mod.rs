@@ -107,8 +107,13 @@ fn storm(
     let end = time::after(ms * time::MILLISECOND);
     let mut runs = 0;
     let mut sampled = Ok(());
-    while sampled.is_ok() && time::now() < end && !churn.has_failed() {
-        let stop = end.min(time::after(RUN));
+    while sampled.is_ok() && !churn.has_failed() {
+        // A host may be too busy to run every CPU in a short storm: then it lasts until each has taken a sample.
+        let stop = match time::now() {
+            now if now < end => end.min(now + RUN),
+            now if now < end + PATIENCE && readers.iter().any(has_nothing) => now + RUN,
+            _ => break,
+        };
         sampled = sample(profiler, source, frequency, stop, &mut || {
             look(&mut readers, watch)
         });
@@ -183,6 +188,11 @@ fn look(readers: &mut [Reader<'_>], watch: &mut Watch<'_>) -> Result<(), Failure
         }
     }
     Ok(())
+}
+
+/// Whether a CPU has taken no sample yet.
+fn has_nothing(reader: &Reader<'_>) -> bool {
+    reader.counts() == Counts::default()
 }
 
 const fn add(sum: Counts, more: Counts) -> Counts {
