@@ -1,5 +1,7 @@
 //! What a CPU's performance monitor claims to be, and what the proof at boot found out about it.
 
+pub mod register;
+
 use super::numbered::numbered;
 use super::profile::Source;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -76,7 +78,8 @@ pub struct MonitorInfo {
     pub hz: u64,
     /// Registers in use of `registers`.
     pub register_count: u64,
-    /// Numbers and values of model-specific registers, read in the proof: while the counter counted, or when it was found not to.
+    /// Numbers and values of model-specific [registers](register), read in the proof: while the counter counted, or when it was found
+    /// not to.
     pub registers: [[u64; 2]; MONITOR_REGISTERS],
 }
 

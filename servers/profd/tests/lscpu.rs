@@ -174,8 +174,8 @@ fn counters_that_work_are_told_with_their_source() {
         "counters    claims Intel fixed counters; they count and interrupt",
         "source      pmu/nmi intel fixed-ctr1",
         "rate        2399 MHz, as measured by the proof",
-        "register    0x30a 0x0000ffff80000000",
-        "register    0x38d 0x00000000000000b0",
+        "register    0x30a IA32_FIXED_CTR1 0x0000ffff80000000",
+        "register    0x38d IA32_FIXED_CTR_CTRL 0x00000000000000b0",
     ] {
         assert!(text.lines().any(|line| line == row), "no {row} in:\n{text}");
     }
@@ -217,6 +217,24 @@ counters    cpu 1: claims no counters that the profiler can use
 source      pmu/nmi intel fixed-ctr1 on 3 cpus, timer/nmi on 1
 ";
     assert!(text.ends_with(rows), "{text}");
+}
+
+/// Registers have the longest names of those that are read, and stand on a line of their own all the same.
+#[test]
+fn registers_that_differ_are_named_on_one_line_each() {
+    let leaves = vec![Machine::read(NEHALEM).cpus[0].clone(); 4];
+    let monitor = |cpu| {
+        let mut info = intel(Verdict::Works);
+        info.registers[1] = [0x38e, if cpu < 2 { 0 } else { 1 << 33 }];
+        info
+    };
+    let text = processors(&leaves, monitor, Source::PmuIntel, false).text(true);
+    let rows = "
+register    0x30a IA32_FIXED_CTR1 0x0000ffff80000000
+register    cpu 0-1: 0x38e IA32_PERF_GLOBAL_STATUS 0x0000000000000000
+register    cpu 2-3: 0x38e IA32_PERF_GLOBAL_STATUS 0x0000000200000000
+";
+    assert!(text.contains(rows), "{text}");
 }
 
 /// A processor that answers a leaf that it has not with its highest basic one, as Intel's do.

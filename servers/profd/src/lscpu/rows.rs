@@ -5,6 +5,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use ipc::abi::monitor::MonitorInfo;
+use ipc::abi::monitor::register::Named;
 use raw_cpuid::{CpuId, CpuIdReader};
 
 use super::leaves::Leaves;
@@ -166,7 +167,7 @@ pub fn registers(cpu: &Cpu<'_>) -> Vec<Row> {
     let registers = registers.into_iter().take(register_count as usize);
     let registers = registers.map(|[number, value]| Row {
         name: "register",
-        key: format!("{number:#x}"),
+        key: Named(number).to_string(),
         value: format!("{value:#018x}"),
     });
     row("rate", rate).into_iter().chain(registers).collect()

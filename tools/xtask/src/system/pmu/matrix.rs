@@ -7,6 +7,7 @@ use std::fs;
 
 use anyhow::{Context as _, Result, ensure};
 use ipc::abi::monitor::Verdict as Proof;
+use ipc::abi::monitor::register::{Named, Registers};
 
 use crate::system::lscpu::Processors;
 use crate::system::report::{Fates, Report};
@@ -205,22 +206,32 @@ fn sample(
     let report = machine.session.profile(&format!("{WINDOW} all 20 -v"))?;
     let tally = machine.tally()?.since(before);
     machine.power_off()?;
-    told(&processors, proof, &report)?;
+    told(&processors, counters, proof, &report)?;
     Ok((report, tally))
 }
 
+/// The registers of global control.
+const CONTROLS: [Registers; 2] = [Registers::INTEL_CONTROL, Registers::AMD_CONTROL];
+
 /// What `lscpu` said before: what the proof found, by which registers, and the source that sampled then.
-fn told(processors: &Processors, proof: Proof, report: &Report) -> Verdict {
+fn told(processors: &Processors, counters: &str, proof: Proof, report: &Report) -> Verdict {
     let text = processors.text();
-    let mut counters = processors.rows("counters");
-    let is_found = counters.any(|row| row.contains(proof.text()));
+    let is_found = processors
+        .rows("counters")
+        .any(|row| row.contains(proof.text()));
     ensure!(is_found && processors.source()? == report.source, "{text}");
     let registers = processors.rows("register").count();
     ensure!((registers >= 2) == (proof != Proof::Faults), "{text}");
-    let mut registers = processors.rows("register");
-    let stopped = ["0x38f 0x0000000000000000", "0xc0000301 0x0000000000000000"];
-    let is_stopped = registers.any(|row| stopped.iter().any(|stopped| row.ends_with(stopped)));
-    ensure!(!is_stopped || proof != Proof::Works, "{text}");
+    if proof == Proof::Works {
+        // A counter that counts is on in the global control, where there is one.
+        let names = CONTROLS.map(|control| Named(control.number(0).into()).to_string());
+        let is_control = |row: &&str| names.iter().any(|name| row.contains(name));
+        let controls: Vec<_> = processors.rows("register").filter(is_control).collect();
+        let has_control = counters.split(':').next() != Some("amd");
+        ensure!(controls.is_empty() != has_control, "{text}");
+        let is_off = |row: &&str| row.ends_with(" 0x0000000000000000");
+        ensure!(!controls.iter().any(is_off), "{text}");
+    }
     let is_measured = processors.rows("rate").count() > 0;
     let counts = matches!(proof, Proof::Works | Proof::Silent);
     ensure!(is_measured == counts, "{text}");
