@@ -29,7 +29,8 @@ pub fn is_on() -> bool {
     PROVING.load(Ordering::Acquire)
 }
 
-/// Has each CPU prove its own counter, one after the other, and offers them if they work.
+/// Has each CPU prove its own counter, one after the other, and offers them if they work. Comes after [`nmis`], and says what is left if
+/// neither does.
 pub fn counters(kernel: &Kernel<Machine>, machine: &Machine) {
     PROVING.store(true, Ordering::Release);
     for (index, cpu) in kernel.cpus.iter().enumerate() {
@@ -55,6 +56,11 @@ pub fn counters(kernel: &Kernel<Machine>, machine: &Machine) {
     let micros = longest * 1_000_000 / u128::from(machine.scale.hz);
     detail(format_args!("a proof took {micros} us at most"));
     kernel.profiler.offer_counters();
+    if kernel.profiler.best() == Some(Source::Tick) {
+        notice(format_args!(
+            "no NMI can be had from a counter or a timer: samples come from the tick"
+        ));
+    }
 }
 
 /// The proof of the CPU that runs this, with interrupts off.
@@ -80,18 +86,20 @@ pub fn nmis(kernel: &Kernel<Machine>, machine: &Machine) {
             hpet.stop();
             arrives.then_some(Trigger::Own)
         }
-        ([_], None) => None,
+        ([_], None) => {
+            detail(format_args!(
+                "no timer of an HPET can send an NMI to the one cpu"
+            ));
+            None
+        }
         (cpus, _) => cpus
             .iter()
             .map(|cpu| cpu.token.id())
             .all(|cpu| arrives(kernel, machine, cpu, || machine.nmi(cpu)))
             .then_some(Trigger::Neighbour),
     };
-    match proven {
-        Some(trigger) => kernel.profiler.offer(Source::TimerNmi, trigger),
-        None => notice(format_args!(
-            "no NMI can be had from a timer: samples come from the tick"
-        )),
+    if let Some(trigger) = proven {
+        kernel.profiler.offer(Source::TimerNmi, trigger);
     }
 }
 

@@ -147,13 +147,18 @@ impl Driver {
         }
     }
 
+    /// The source that takes the samples if none is asked for.
+    pub fn best(&self) -> Option<Source> {
+        let offered = self.offered.load(Ordering::Acquire);
+        let best = source::select(self.sources, offered, SourceRequest::Best);
+        best.ok().map(|index| self.sources[index].id())
+    }
+
     /// Where the driver stands, and its counters over all CPUs.
     pub fn status(&self, cpu: &Cpu) -> ProfilerStatus {
         let _control = self.control.lock(cpu);
         let standing = self.arming.standing();
         let source = self.source();
-        let offered = self.offered.load(Ordering::Acquire);
-        let best = source::select(self.sources, offered, SourceRequest::Best);
         let mut counters = SampleCounters::default();
         for cpu in self.cpus {
             add(&mut counters, cpu.counters.read());
@@ -170,7 +175,7 @@ impl Driver {
                 Some(Trigger::Counter) => self.counting.load(Ordering::Relaxed),
                 _ => 0,
             },
-            best: best.map_or(0, |index| self.sources[index].id() as u64),
+            best: self.best().map_or(0, |best| best as u64),
             counters,
         }
     }
