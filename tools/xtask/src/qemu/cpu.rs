@@ -1,40 +1,54 @@
-//! Whether QEMU has the CPU model that was asked for. QEMU only says that it has not, and not what it has.
+//! Whether QEMU has the CPU model that was asked for. QEMU only says that it has not, and neither what it has nor by which option of ours.
 
 use std::fmt;
 
-use crate::cli::BootOptions;
+use crate::cli::{Accel, BootOptions};
 
 use super::command::{bare, name};
+use super::kvm::HOST;
 
-/// QEMU has no such model.
+/// Why there is no such CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NoSuchModel {
-    model: String,
-    /// The binary that was asked.
-    qemu: String,
+pub enum NoModel {
+    /// QEMU does not have it.
+    Unknown {
+        model: String,
+        /// The binary that was asked.
+        qemu: String,
+    },
+    /// It is the host's own, and is to be emulated.
+    Host,
 }
 
-impl fmt::Display for NoSuchModel {
+impl fmt::Display for NoModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { model, qemu } = self;
-        write!(
-            f,
-            "--cpu {model}: QEMU has no such model; `{qemu} -cpu help` lists what it has"
-        )
+        match self {
+            Self::Unknown { model, qemu } => write!(
+                f,
+                "--cpu {model}: QEMU has no such model; `{qemu} -cpu help` lists what it has"
+            ),
+            Self::Host => write!(
+                f,
+                "--cpu {HOST}: the host's own CPU cannot be emulated; --accel kvm --cpu {HOST} uses it"
+            ),
+        }
     }
 }
 
-impl std::error::Error for NoSuchModel {}
+impl std::error::Error for NoModel {}
 
 /// Asks QEMU, unless it is the model that every QEMU has. One that does not answer is left to refuse in its own words.
 ///
 /// # Errors
-/// It does not list the model.
-pub fn check(options: &BootOptions) -> Result<(), NoSuchModel> {
+/// It does not list the model, or does not emulate it.
+pub fn check(options: &BootOptions) -> Result<(), NoModel> {
     // Behind a comma are features.
     let model = options.cpu.split(',').next().unwrap_or_default();
     if model == BootOptions::default().cpu {
         return Ok(());
+    }
+    if model == HOST && options.accel == Accel::Tcg {
+        return Err(NoModel::Host);
     }
     let mut qemu = bare();
     let listed = qemu.args(["-cpu", "help"]).output();
@@ -44,7 +58,7 @@ pub fn check(options: &BootOptions) -> Result<(), NoSuchModel> {
         {
             let qemu = name().display().to_string();
             let model = model.to_owned();
-            Err(NoSuchModel { model, qemu })
+            Err(NoModel::Unknown { model, qemu })
         }
         _ => Ok(()),
     }

@@ -13,7 +13,7 @@ use crate::text;
 use super::command::bare;
 
 /// The model that is the host's own CPU, which only the host has.
-const HOST: &str = "host";
+pub const HOST: &str = "host";
 
 /// Falls back to TCG, with a message that says why, if KVM was asked for and does not work.
 pub fn choose(options: &mut BootOptions) {

@@ -186,6 +186,13 @@ fn cpu(context: &Context<'_>) -> Verdict {
     for says in ["error: --cpu nosuch: ", "/qemu -cpu help` lists "] {
         ensure!(stderr.contains(says), "no {says:?} in:\n{stderr}");
     }
+    for host in ["host", "host,+a"] {
+        let result = output(&mut boot(context, &tools, &qemu, &["--cpu", host])?, b"")?;
+        expect_status(&result, 2)?;
+        let stderr = String::from_utf8_lossy(&result.stderr).replace("\n ", "");
+        let says = "; --accel kvm --cpu host uses it";
+        ensure!(stderr.contains(says), "no {says:?} in:\n{stderr}");
+    }
     ensure!(!ran.exists(), "a machine was started");
     for model in ["some", "some,+a"] {
         let result = output(&mut boot(context, &tools, &qemu, &["--cpu", model])?, b"")?;
