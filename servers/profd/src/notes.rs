@@ -22,7 +22,7 @@ pub fn write(profile: &Profile, shown: Shown, verbose: bool, lines: &mut Lines) 
     } else if profile.is_counted()
         && percent_of_nominal(profile).is_some_and(|rate| rate < FULL_RATE)
     {
-        lines.wrap(HALTED);
+        lines.wrap(&halted(profile));
     }
     let chains = profile.chains.len() as u64 - shown.chains;
     if chains > 0 {
@@ -57,8 +57,14 @@ pub fn write(profile: &Profile, shown: Shown, verbose: bool, lines: &mut Lines) 
 /// What the tick cannot see: the kernel runs with interrupts off.
 const TICK: &str = "the tick cannot see inside the kernel: its time is at the return from the call";
 
-/// What a counter cannot see, where that shows.
-const HALTED: &str = "the counter stands still while a cpu is halted: idle time is not sampled";
+/// What a counter cannot see, where that shows. CPUs that are sampled by the timer are sampled while they are idle, too.
+fn halted(profile: &Profile) -> String {
+    let idle = match profile.without_counter() {
+        0 => "not sampled".into(),
+        others => format!("sampled on {others} of {} cpus", profile.asked_cpus),
+    };
+    format!("the counter stands still while a cpu is halted: idle time is {idle}")
+}
 
 /// Why there are no samples.
 #[must_use]
@@ -94,7 +100,7 @@ pub fn why_empty(profile: &Profile) -> String {
             profile.profiled_ms, profile.frequency
         );
     }
-    if profile.is_counted() {
+    if profile.is_counted() && profile.without_counter() == 0 {
         "no samples: the counter stands still while a cpu is halted, so every cpu was idle".into()
     } else {
         "no samples: the source did not deliver any, though it samples idle cpus too".into()

@@ -144,8 +144,11 @@ fn an_empty_report_explains_itself() {
         text.lines().skip(2).collect::<Vec<_>>().join(" ")
     };
     assert!(
-        explain(|profile| profile.source = Source::PmuIntel)
-            .contains("the counter stands still while a cpu is halted")
+        explain(|profile| {
+            profile.source = Source::PmuIntel;
+            profile.counting = profile.asked_cpus;
+        })
+        .contains("the counter stands still while a cpu is halted")
     );
     assert!(explain(|profile| profile.profiled_ms = 1).contains("1 ms may be too short"));
     assert!(explain(|_| {}).contains("did not deliver any"));

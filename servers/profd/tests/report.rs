@@ -106,7 +106,30 @@ fn cpus_without_a_counter_and_time_without_work_are_told() {
         profile.counts.taken = 80;
     });
     assert!(
-        few.contains("\nthe counter stands still while a cpu is halted: "),
+        few.contains(
+            "\nthe counter stands still while a cpu is halted: idle time is not sampled\n"
+        ),
         "{few}"
+    );
+    // Those that have none are sampled by the timer, whether they are idle or not.
+    let half = told(|profile| {
+        profile.counting = 6;
+        profile.counts.reported = 80;
+        profile.counts.beyond_table = 80;
+        profile.counts.taken = 80;
+    })
+    .replace("\n  ", " ");
+    assert!(
+        half.contains(" is halted: idle time is sampled on 2 of 8 cpus\n"),
+        "{half}"
+    );
+    let none = told(|profile| {
+        profile.counting = 6;
+        profile.counts = Default::default();
+        profile.chains.clear();
+    });
+    assert!(
+        none.contains("\nno samples: the source did not deliver any"),
+        "{none}"
     );
 }
