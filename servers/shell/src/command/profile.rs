@@ -25,8 +25,8 @@ folded    one chain a line, for flame graphs
 
 A sample belongs to the process that was executing; by client, to the one on
 whose behalf. `<-` is a caller, `<=` begins the frames of the client that was
-served, and `?` behind either is one that is known to be missing. Samples come
-by NMI (timer), or with the tick, which sees no kernel. Ctrl-C ends the window.
+served, and `?` behind either is one that is known to be missing. A counter
+(pmu) sees no halted CPU, and the tick no kernel. Ctrl-C ends the window.
 ",
     facts: None,
     examples: &[
