@@ -24,7 +24,7 @@ impl Words for &[AtomicU64; 512] {
 }
 
 /// Physical memory for reading, through the direct map: all of it that samples need.
-pub trait PhysRead: Sync {
+pub trait PhysWords: Sync {
     /// A frame's words.
     type Words<'a>: Words
     where
@@ -46,7 +46,7 @@ pub trait PhysRead: Sync {
 }
 
 /// Physical memory, through the direct map. Addresses given here were checked by the caller: they lie in RAM.
-pub trait PhysMemory: PhysRead {
+pub trait PhysMemory: PhysWords {
     /// Reads a word; `at` is 8-byte aligned. The load is atomic.
     fn read(&self, at: PhysAddr) -> u64;
     /// Writes a word; `at` is 8-byte aligned. The store is atomic.

@@ -23,7 +23,7 @@ use kcore::boot::acpi::madt::{IO_APICS_MAX, Madt};
 use kcore::boot::features::Features;
 use kcore::boot::memory::{Range, RangeSet};
 use kcore::boot::tsc::Scale;
-use kcore::hardware::{Hardware, PhysMemory, PhysRead};
+use kcore::hardware::{Hardware, PhysMemory, PhysWords};
 use kcore::mem::entry::Entry;
 use kcore::mem::frame_set::FrameSet;
 use kcore::profile::Machine as SampledMachine;
@@ -192,7 +192,7 @@ impl Machine {
     }
 }
 
-impl PhysRead for Machine {
+impl PhysWords for Machine {
     type Words<'a> = &'static [AtomicU64; 512];
 
     #[inline]

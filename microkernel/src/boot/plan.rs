@@ -32,7 +32,7 @@ use kcore::log::Log;
 use kcore::mem::frame_set::FrameSet;
 use kcore::mem::frames::Frames;
 use kcore::object::{Badge, Endpoint, Memory, Notification, Pools, Process, Thread};
-use kcore::profile::{self, Counters, Driver, SampleSource, Span, Tick};
+use kcore::profile::{self, CounterSource, Driver, SampleSource, Span, Tick};
 use kcore::timers::{TimerQueue, TimerSlot};
 use kcore::trace;
 use kcore::work::{Item, WorkQueue};
@@ -119,14 +119,14 @@ static TICKS: Tick = Tick {
     frequency: 1_000_000_000 / TICK,
 };
 
-static COUNTERS: [Counters; 3] = [
-    Counters {
+static COUNTERS: [CounterSource; 3] = [
+    CounterSource {
         id: Source::PmuIntel,
     },
-    Counters {
+    CounterSource {
         id: Source::PmuAmdV2,
     },
-    Counters { id: Source::PmuAmd },
+    CounterSource { id: Source::PmuAmd },
 ];
 
 /// The samples' sources, best first.

@@ -19,7 +19,7 @@ use ipc::abi::profile::Source;
 use crate::header;
 use crate::text::Lines;
 use leaves::Leaves;
-use rows::Row;
+use rows::{Fact, Row};
 
 /// Columns of a row's name.
 const NAME_COLUMNS: usize = 12;
@@ -87,36 +87,8 @@ impl Processors<'_> {
     /// Writes the rows that CPUs have, each once for all CPUs that agree on it, in the order in which they have them.
     fn merge(&self, rows: fn(&Cpu<'_>) -> Vec<Row>, lines: &mut Lines) {
         let all: Vec<Vec<Row>> = self.cpus.iter().map(rows).collect();
-        let mut order: Vec<(&str, &str)> = Vec::new();
-        for rows in &all {
-            let mut at = 0;
-            for row in rows {
-                let fact = (row.name, row.key.as_str());
-                match order.iter().position(|&other| other == fact) {
-                    Some(found) => at = found + 1,
-                    None => {
-                        order.insert(at, fact);
-                        at += 1;
-                    }
-                }
-            }
-        }
-        for fact in order {
-            let mut groups: Vec<(&Row, Vec<usize>)> = Vec::new();
-            for (cpu, rows) in all.iter().enumerate() {
-                let mut found = rows.iter();
-                let Some(row) = found.find(|row| (row.name, row.key.as_str()) == fact) else {
-                    continue;
-                };
-                match groups
-                    .iter_mut()
-                    .find(|(other, _)| other.value == row.value)
-                {
-                    Some((_, cpus)) => cpus.push(cpu),
-                    None => groups.push((row, [cpu].into())),
-                }
-            }
-            for (row, cpus) in groups {
+        for fact in facts(&all) {
+            for (row, cpus) in agreed(&all, fact) {
                 let who = match cpus.len() == all.len() {
                     true => String::new(),
                     false => format!("cpu {}: ", ranges(&cpus)),
@@ -129,6 +101,37 @@ impl Processors<'_> {
             }
         }
     }
+}
+
+/// What CPUs have rows of: those of the first in their order, and what others have besides behind what it is behind there.
+fn facts(all: &[Vec<Row>]) -> Vec<Fact<'_>> {
+    let mut facts = Vec::new();
+    for rows in all {
+        let mut at = 0;
+        for fact in rows.iter().map(Row::fact) {
+            match facts.iter().position(|&other| other == fact) {
+                Some(found) => at = found,
+                None => facts.insert(at, fact),
+            }
+            at += 1;
+        }
+    }
+    facts
+}
+
+/// The rows of a fact, each once, with the numbers of the CPUs that have it.
+fn agreed<'a>(all: &'a [Vec<Row>], fact: Fact<'_>) -> Vec<(&'a Row, Vec<usize>)> {
+    let mut groups: Vec<(&Row, Vec<usize>)> = Vec::new();
+    for (cpu, rows) in all.iter().enumerate() {
+        let Some(row) = rows.iter().find(|row| row.fact() == fact) else {
+            continue;
+        };
+        match groups.iter_mut().find(|(other, _)| *other == row) {
+            Some((_, cpus)) => cpus.push(cpu),
+            None => groups.push((row, [cpu].into())),
+        }
+    }
+    groups
 }
 
 fn write(lines: &mut Lines, name: &str, value: &str) {

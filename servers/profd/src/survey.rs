@@ -18,11 +18,11 @@ use crate::service::Platform;
 pub enum Survey<P: Responder> {
     /// Nobody has asked, or it failed.
     #[default]
-    None,
+    Unread,
     /// CPUs are being read. Who waits, and whether for all of it.
-    On(Vec<(bool, Parked<P, Processors>)>),
+    Reading(Vec<(bool, Parked<P, Processors>)>),
     /// By CPU.
-    Done(Vec<Leaves>),
+    Read(Vec<Leaves>),
 }
 
 impl<P: Responder> Survey<P> {
@@ -37,16 +37,16 @@ impl<P: Responder> Survey<P> {
         driver: &mut impl Driver,
         platform: &mut S,
     ) -> Served<Processors, P::Handle> {
-        if let Self::Done(leaves) = self {
+        if let Self::Read(leaves) = self {
             let (bytes, handle) = text(leaves, verbose, driver, platform)?;
             return Ok(call.reply_with(bytes, [handle]));
         }
-        if let Self::None = self {
+        if let Self::Unread = self {
             platform.begin_survey().map_err(failed)?;
-            *self = Self::On(Vec::new());
+            *self = Self::Reading(Vec::new());
         }
         let (caller, outcome) = call.park().map_err(|_| Refusal::NoMemory)?;
-        if let Self::On(waiting) = self {
+        if let Self::Reading(waiting) = self {
             waiting.push((verbose, caller));
         }
         Ok(outcome)
@@ -60,7 +60,7 @@ impl<P: Responder> Survey<P> {
         responder: &mut P,
     ) {
         let found = platform.end_survey();
-        let Self::On(waiting) = core::mem::take(self) else {
+        let Self::Reading(waiting) = core::mem::take(self) else {
             return;
         };
         for (verbose, caller) in waiting {
@@ -75,7 +75,7 @@ impl<P: Responder> Survey<P> {
             };
         }
         if let Ok(leaves) = found {
-            *self = Self::Done(leaves);
+            *self = Self::Read(leaves);
         }
     }
 }

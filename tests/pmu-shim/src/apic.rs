@@ -1,5 +1,5 @@
-//! The guest's x2APIC, by the registers of this CPU's xAPIC (SDM volume 3, 11.12): those have the same meaning at 16 times the
-//! offset, but for the id and the command. The counters' local vector is the model's.
+//! The guest's x2APIC, by the registers of this CPU's xAPIC (SDM volume 3A, "Extended xAPIC (x2APIC)"): those have the same
+//! meaning at 16 times the offset, but for the id and the command. The counters' local vector is the model's.
 
 use crate::cpu::{Cpu, MAILBOXES};
 use crate::memory::Device;
@@ -81,7 +81,7 @@ pub fn read(cpu: &Cpu, register: u32) -> Result<u64, Fault> {
     }
     let value = match offset(register) {
         ID => cpu.id.into(),
-        // The cluster in the upper half, a bit in the lower (11.12.10.2).
+        // The cluster in the upper half, a bit in the lower ("Deriving Logical x2APIC ID from the Local x2APIC ID").
         LOGICAL_ID => u32::from(cpu.id) >> 4 << 16 | 1 << (cpu.id & 0xf),
         COMMAND => return Ok(command(device())),
         VECTOR_COUNTERS => cpu.pmu.vector(),

@@ -12,11 +12,8 @@ use crate::vmcb::Vmcb;
 use crate::{cpu, kernel};
 use kcore::boot::PhysRead;
 use kcore::boot::pvh::{self, BootInfo};
-use pmu_model::setup::Setup;
+use pmu_model::setup::{Setup, WORD};
 use spin::Mutex;
-
-/// What stands before the setup on the kernel's command line.
-const WORD: &str = "pmu-shim=";
 
 /// Bytes of the start information, and where in it the command line and the memory map are told.
 const INFO_BYTES: usize = 56;

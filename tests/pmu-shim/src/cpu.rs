@@ -2,15 +2,17 @@
 
 use crate::hpet::{Hpet, tsc};
 use crate::msr::permissions;
-use crate::report::{Mark, give_up, mark};
-use crate::start::{CPUS_MAX, Registers, run_guest, take_nmi};
+use crate::report::{give_up, mark};
+use crate::start::{Registers, run_guest, take_nmi};
 use crate::vmcb::{TRAP, Vmcb, code, event, intercept};
 use crate::{apic, exit};
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use pmu_model::CPUS_MAX;
 use pmu_model::nmi::Nmis;
 use pmu_model::pmu::{Delivery, Pmu};
+use pmu_model::record::Mark;
 use pmu_model::setup::Setup;
 use spin::Once;
 use x86_64::registers::model_specific::Msr;

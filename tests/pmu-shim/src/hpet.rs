@@ -21,7 +21,7 @@ const NARROW: u32 = 1 << 8;
 const BY_MESSAGE: u32 = 1 << 14;
 const CAN_MESSAGE: u32 = 1 << 15;
 
-/// Of a message: an NMI, to the CPU with this id (SDM volume 3, 11.11).
+/// Of a message: an NMI, to the CPU with this id (SDM volume 3A, "Message Signalled Interrupts").
 const NMI: u32 = 0b100 << 8;
 const APIC: u32 = 0xfee0_0000;
 const DESTINATION: u32 = 12;

@@ -1,33 +1,17 @@
-//! What the shim says: why it gives up, on the serial line, where the tests look; and a byte for each interrupt of the counters, by
-//! a port of its own.
+//! What the shim says: why it gives up, on the serial line, where the tests look; and its record, by a port of its own.
 
 use core::fmt::{self, Write};
 use core::panic::PanicInfo;
 use ipc::abi::layout::{EXIT_FAILURE, EXIT_PORT};
+use pmu_model::record::{self, Mark};
 use x86_64::instructions::port::Port;
 
-/// QEMU's debugging console.
-const RECORD: u16 = 0xe9;
 const SERIAL: u16 = 0x3f8;
-
-/// What the record tells of an NMI. The byte is this and the CPU's number.
-#[derive(Clone, Copy, Debug)]
-#[repr(u8)]
-pub enum Mark {
-    /// A counter's.
-    Counter = b'@',
-    /// A counter's that is dropped.
-    Dropped = b'P',
-    /// A counter's for the second time.
-    Late = b'`',
-    /// One that a CPU sent.
-    Sent = b'p',
-}
 
 /// Writes a byte to the record.
 pub fn mark(mark: Mark, cpu: u8) {
     // SAFETY: the port is the debugging console's, or nobody's.
-    unsafe { Port::<u8>::new(RECORD).write(mark as u8 | cpu) };
+    unsafe { Port::<u8>::new(record::PORT).write(mark.on(cpu)) };
 }
 
 struct Serial;

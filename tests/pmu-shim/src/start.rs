@@ -2,9 +2,8 @@
 
 use crate::vmcb::Vmcb;
 use core::arch::global_asm;
+use pmu_model::CPUS_MAX;
 
-/// Most CPUs: each has a timer of the HPET.
-pub const CPUS_MAX: usize = 8;
 /// Page below 1 MiB where CPUs start. Nothing is there once the firmware is done.
 pub const TRAMPOLINE: u64 = 0x8000;
 /// Bytes of a CPU's stack: some pages, which its control block is handed on through.

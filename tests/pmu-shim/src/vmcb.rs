@@ -39,7 +39,7 @@ pub mod code {
     pub const SVM_LAST: u64 = 0x86;
 }
 
-/// Values of [`Vmcb::event`] (15.20).
+/// Values of [`Vmcb::event`] (AMD64 manual volume 2, "Event Injection").
 pub mod event {
     pub const NMI: u64 = 1 << 31 | 2 << 8 | 2;
     /// With an error code of 0.
@@ -185,7 +185,8 @@ impl Vmcb {
         }
     }
 
-    /// As a start-up interrupt leaves it: in real mode at the beginning of a page (SDM volume 3, 9.4.4).
+    /// As a start-up interrupt leaves it: in real mode at the beginning of a page (SDM volume 3A, "MP Initialization
+    /// Example").
     pub const fn at_page(page: u8) -> Self {
         let mut vmcb = Self::reset();
         vmcb.cs.selector = (page as u16) << 8;

@@ -3,7 +3,7 @@
 
 use super::supply::Supply;
 use crate::base::addr::{Frame, PhysAddr};
-use crate::hardware::{PhysMemory, PhysRead};
+use crate::hardware::{PhysMemory, PhysWords};
 use ipc::abi::Error;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -40,7 +40,7 @@ impl FakeMemory {
     }
 }
 
-impl PhysRead for FakeMemory {
+impl PhysWords for FakeMemory {
     type Words<'a> = &'a [AtomicU64; 512];
 
     fn words(&self, frame: Frame) -> Option<&[AtomicU64; 512]> {

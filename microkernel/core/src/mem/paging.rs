@@ -17,7 +17,7 @@ use super::entry::Entry;
 use super::page::{Access, Kind, Page};
 use super::supply::Supply;
 use crate::base::addr::{Frame, PhysAddr, UserAddr};
-use crate::hardware::{PhysMemory, PhysRead, Words};
+use crate::hardware::{PhysMemory, PhysWords, Words};
 use ipc::abi::Error;
 use ipc::abi::exit::{FAULT_FETCH, FAULT_PRESENT, FAULT_USER, FAULT_WRITE};
 use ipc::abi::layout::USER_END;
@@ -42,7 +42,7 @@ const fn slot(table: Frame, address: u64, level: u32) -> PhysAddr {
 /// What is found at a user address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Translation {
-    /// The byte itself. It is RAM only if [`PhysRead::is_ram`] says so.
+    /// The byte itself. It is RAM only if [`PhysWords::is_ram`] says so.
     pub at: PhysAddr,
     /// Whether the program may write there.
     pub writable: bool,
@@ -190,7 +190,7 @@ impl Tables {
     /// on the way, in pages of 4 KiB, 2 MiB or 1 GiB. Four loads at most, from RAM whatever the tables say; takes no lock and fits
     /// the sampling path.
     #[must_use]
-    pub fn translate(self, memory: &impl PhysRead, address: UserAddr) -> Option<Translation> {
+    pub fn translate(self, memory: &impl PhysWords, address: UserAddr) -> Option<Translation> {
         if address.0 >= HALF_END {
             return None;
         }
@@ -221,7 +221,7 @@ impl Tables {
     /// Whether an access that faulted would not fault now, so that the CPU went by something it had cached: it flushes and the
     /// program tries again. `error` is the error code of the page fault (Intel SDM volume 3A, "Page-Fault Exceptions").
     #[must_use]
-    pub fn fault_is_stale(self, memory: &impl PhysRead, address: UserAddr, error: u64) -> bool {
+    pub fn fault_is_stale(self, memory: &impl PhysWords, address: UserAddr, error: u64) -> bool {
         // Causes other than absence and access, such as a reserved bit, are not the caches' doing. Nor is an access that the CPU
         // makes for itself, such as to a descriptor table: it sees the kernel's pages, and `translate` does not.
         let cached = FAULT_PRESENT | FAULT_WRITE | FAULT_USER | FAULT_FETCH;

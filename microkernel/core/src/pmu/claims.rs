@@ -8,10 +8,11 @@ use crate::boot::features::Guarded;
 use ipc::abi::monitor::Interface;
 use raw_cpuid::CpuIdReader;
 
-/// Bits of a core counter (APM volume 2, 13.2.1), and how many there are where nothing says so (13.2.2).
+/// Bits of a core counter, and how many there are where nothing says so (APM volume 2, "Performance Monitoring Counters").
 const AMD_BITS: u8 = 48;
 const AMD_COUNTERS: u8 = 6;
-/// Bits that a counter must have at least for a period, and at most for a register.
+/// Bits of a counter that can be used: more than the 32 of the longest interval, since the highest must be set where it begins
+/// ([`Counter::period_max`]), and fewer than its register's.
 const BITS: core::ops::RangeInclusive<u8> = 33..=63;
 /// The fixed counter of unhalted core cycles.
 const CYCLES: u8 = 1;
@@ -72,12 +73,7 @@ impl Claims {
                 ..Self::NONE
             };
         }
-        let in_row = leaf.edx & 0x1f;
-        let row = if in_row == 0 {
-            0
-        } else {
-            u32::MAX >> (32 - in_row)
-        };
+        let row = (1 << (leaf.edx & 0x1f)) - 1;
         // From version 5 on there may be holes in the row.
         let fixed = if version < 5 { row } else { row | leaf.ecx };
         let fixed_bits = (leaf.edx >> 5) as u8;

@@ -13,15 +13,15 @@
 //! - **The count is written before what enables it**, the event's register next, the global control last: a hypervisor sets its own
 //!   counter up when it sees one enabled, from the count that it has then.
 //! - **Without a global control**, as in AMD's first version, the counter is its own status: it runs from below zero, and its sign
-//!   bit goes clear at the overflow (APM volume 2, 13.2.3). It goes on from there, and cannot overflow again before all of its bits
+//!   bit goes clear at the overflow (APM volume 2, "Performance Monitoring Counters"). It goes on from there, and cannot overflow again before all of its bits
 //!   went round. So the reload is the acknowledgement, and nothing needs to be stopped.
 
 use super::bus::MonitorBus;
 use super::claims::Claims;
 use super::msr::{AMD_COUNTERS_MAX, Msr};
 
-/// Of the registers that select an event (SDM, "Architectural Performance Monitoring Version 1"; APM volume 2, 13.2.1; at the same
-/// places).
+/// Of the registers that select an event (SDM, "Architectural Performance Monitoring Version 1"; APM volume 2,
+/// "Performance Monitoring Counters"; at the same places).
 const USER: u64 = 1 << 16;
 const KERNEL: u64 = 1 << 17;
 const INTERRUPT: u64 = 1 << 20;

@@ -9,7 +9,7 @@
 //! status and its acknowledgement), "... Version 3" and "AnyThread Counting and Software Evolution", "... Version 4" (freezing),
 //! "... Version 5" (which fixed counters there are; AnyThread's deprecation), "Full-Width Writes to Performance Counter Registers",
 //! "Generating an Interrupt on Overflow"; volume 3A, "Local Vector Table" (the entry for counters, which masks itself); volume 2,
-//! CPUID leaf 0AH. AMD64 Architecture Programmer's Manual volume 2, section 13.2 "Performance Monitoring Counters"; volume 3,
+//! CPUID leaf 0AH. AMD64 Architecture Programmer's Manual volume 2, "Performance Monitoring Counters"; volume 3,
 //! appendix E, CPUID Fn8000_0001 and Fn8000_0022. AMD Processor Programming Reference for family 19h model 11h, MSRC000_0300 to
 //! MSRC000_0302 and MSRC001_0200.
 //!

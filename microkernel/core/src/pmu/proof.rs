@@ -15,19 +15,23 @@ use super::msr::Msr;
 use ipc::abi::monitor::{MONITOR_REGISTERS, MonitorInfo, Verdict};
 use zerocopy::FromZeros;
 
-/// Microseconds in which it must have counted.
+/// Microseconds in which it must have counted: thousands of cycles.
 const COUNTS_WITHIN: u64 = 10;
-/// Microseconds over which its rate is measured; those after which the CPU was kept from running; how often that is put up with.
+/// Microseconds over which its rate is measured: what a hypervisor takes for a read is little of it.
 const MEASURED_OVER: u64 = 100;
+/// Microseconds that a measurement takes only if the CPU was kept from running.
 const DISTURBED: u64 = 150;
+/// Measurements, of which the last counts, disturbed or not.
 const ATTEMPTS: u32 = 10;
-/// Microseconds in which its interrupt must arrive, and those after which it is due.
+/// Microseconds in which its interrupt must arrive.
 const ARRIVES_WITHIN: u64 = 1_000;
+/// Microseconds after which its interrupt is due: little of that time, so that it may be late by many times as much.
 const DUE_AFTER: u64 = 61;
 /// How often the counter is read meanwhile: some hypervisors look at it only then. Not often, since it may stand still meanwhile.
 const LOOKS: u64 = 8;
-/// A cycle is at most so many TSC ticks, and a tick at most so many cycles.
+/// Most TSC ticks to a cycle: a processor that saves power runs at a fraction of the TSC's rate.
 const TICKS_MAX: u64 = 16;
+/// Most cycles to a TSC tick: one that runs faster than its nominal rate does so by less than that.
 const CYCLES_MAX: u64 = 8;
 
 const SECOND: u64 = 1_000_000;

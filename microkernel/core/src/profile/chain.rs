@@ -10,13 +10,13 @@ use super::program::Program;
 use super::stack::{KernelStack, UserStack};
 use super::threads::ThreadView;
 use super::walk::{End, follow};
-use crate::hardware::PhysRead;
+use crate::hardware::PhysWords;
 use ipc::abi::layout::USER_END;
 use ipc::abi::profile::{FIRST_FRAMES, Marker, flags};
 use sample_ring::Slot;
 
 /// The frames of a program that was interrupted; the first one is its RIP, exactly. `None` for the stack: user code and no thread.
-pub(super) fn program_part<M: PhysRead>(
+pub(super) fn program_part<M: PhysWords>(
     slot: &mut Slot<'_>,
     findings: &mut Findings,
     at: &Interrupted,
@@ -39,7 +39,7 @@ pub(super) fn program_part<M: PhysRead>(
 
 /// The frames of the kernel that was interrupted, the first one exactly, then of the program that it works for. `kernel` is the
 /// stack that RSP points into.
-pub(super) fn kernel_part<M: PhysRead, W: KernelWords>(
+pub(super) fn kernel_part<M: PhysWords, W: KernelWords>(
     slot: &mut Slot<'_>,
     findings: &mut Findings,
     at: &Interrupted,

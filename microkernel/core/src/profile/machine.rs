@@ -3,7 +3,7 @@
 use super::layout::Span;
 use crate::base::addr::{Frame, Tsc};
 use crate::base::cpu::CpuId;
-use crate::hardware::PhysRead;
+use crate::hardware::PhysWords;
 use crate::pmu::MonitorBus;
 use core::convert::Infallible;
 
@@ -16,7 +16,7 @@ pub trait KernelWords: Copy {
 }
 
 /// The machine, as the sampling path sees it. It is asked in an NMI: nothing here may lock, wait or fault.
-pub trait Machine: PhysRead {
+pub trait Machine: PhysWords {
     /// A stack.
     type KernelWords<'a>: KernelWords
     where

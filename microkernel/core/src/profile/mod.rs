@@ -41,7 +41,7 @@ pub use expected::{Expected, Purpose};
 pub use interrupted::{Context, Interrupted, interrupts_off};
 pub use layout::{KernelMap, Span};
 pub use machine::{KernelWords, Machine};
-pub use source::{Counters, SampleSource, Tick, Trigger};
+pub use source::{CounterSource, SampleSource, Tick, Trigger};
 pub(crate) use stack::UserStack;
 pub use threads::{Names, ThreadView, Threads};
 pub(crate) use walk::{End, follow};

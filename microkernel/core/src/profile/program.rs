@@ -10,7 +10,7 @@ use super::translate::Window;
 use super::walk::{End, Walk, follow};
 use crate::base::addr::Frame;
 use crate::base::regs::Reg;
-use crate::hardware::PhysRead;
+use crate::hardware::PhysWords;
 use core::sync::atomic::Ordering;
 use ipc::abi::layout::USER_END;
 use sample_ring::Slot;
@@ -67,7 +67,7 @@ impl Program {
     }
 
     /// Puts RIP and its callers into the slot, at most `limit` of them.
-    pub(super) fn frames<M: PhysRead>(
+    pub(super) fn frames<M: PhysWords>(
         self,
         stack: &mut UserStack<'_, M>,
         limit: usize,
@@ -88,7 +88,7 @@ impl Program {
     /// Puts all of them into the slot, if nearly all is as usual: the frames are in one page, and there is room.
     // Called once, for clients: inlined, so that the slot need not be in memory.
     #[inline(always)]
-    pub(super) fn usual_frames<M: PhysRead>(
+    pub(super) fn usual_frames<M: PhysWords>(
         self,
         memory: &M,
         root: Frame,

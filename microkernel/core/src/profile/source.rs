@@ -71,12 +71,12 @@ impl SampleSource for Tick {
 
 /// The performance counters of one interface.
 #[derive(Debug)]
-pub struct Counters {
+pub struct CounterSource {
     /// The interface, as a source.
     pub id: Source,
 }
 
-impl SampleSource for Counters {
+impl SampleSource for CounterSource {
     fn id(&self) -> Source {
         self.id
     }

@@ -7,13 +7,13 @@ use super::machine::KernelWords;
 use super::translate::{UserMemory, Window};
 use super::walk::{Caller, End, FRAME_BYTES, Stack};
 use crate::base::addr::Frame;
-use crate::hardware::PhysRead;
+use crate::hardware::PhysWords;
 use ipc::abi::layout::USER_END;
 
 /// A program's stack. The whole lower half may hold it: where exactly it is, only the program knows.
-pub struct UserStack<'m, M: PhysRead>(UserMemory<'m, M>);
+pub struct UserStack<'m, M: PhysWords>(UserMemory<'m, M>);
 
-impl<'m, M: PhysRead> UserStack<'m, M> {
+impl<'m, M: PhysWords> UserStack<'m, M> {
     /// The stacks of the address space with this root table.
     #[must_use]
     #[inline]
@@ -28,7 +28,7 @@ impl<'m, M: PhysRead> UserStack<'m, M> {
     }
 }
 
-impl<M: PhysRead> Stack for UserStack<'_, M> {
+impl<M: PhysWords> Stack for UserStack<'_, M> {
     #[inline]
     fn word(&mut self, at: u64) -> Option<u64> {
         self.0.read(at)

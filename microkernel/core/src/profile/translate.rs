@@ -5,7 +5,7 @@
 
 use super::walk::Walk;
 use crate::base::addr::{Frame, UserAddr};
-use crate::hardware::{PhysRead, Words};
+use crate::hardware::{PhysWords, Words};
 use crate::mem::entry::Entry;
 use crate::mem::paging::Tables;
 use ipc::abi::layout::{PAGE_SIZE, USER_END};
@@ -32,7 +32,7 @@ impl<W: Words> Window<W> {
     #[inline(never)]
     pub(super) fn of<'m, M>(memory: &'m M, root: Frame, at: u64) -> Option<Self>
     where
-        M: PhysRead<Words<'m> = W>,
+        M: PhysWords<Words<'m> = W>,
     {
         match words_of_small(memory, root, at) {
             Some(words) => Some(Self::new(at, words)),
@@ -45,7 +45,7 @@ impl<W: Words> Window<W> {
     #[inline(never)]
     fn of_any<'m, M>(memory: &'m M, root: Frame, at: u64) -> Option<Self>
     where
-        M: PhysRead<Words<'m> = W>,
+        M: PhysWords<Words<'m> = W>,
     {
         if at >= USER_END {
             return None;
@@ -144,7 +144,7 @@ impl<W: Words> Window<W> {
 
 /// The words of a page of 4 KiB, if it and all tables lie where most RAM is: so it is nearly always, and `None` says nothing.
 #[inline]
-fn words_of_small<M: PhysRead>(memory: &M, root: Frame, at: u64) -> Option<M::Words<'_>> {
+fn words_of_small<M: PhysWords>(memory: &M, root: Frame, at: u64) -> Option<M::Words<'_>> {
     if at >= USER_END {
         return None;
     }
@@ -158,13 +158,13 @@ fn words_of_small<M: PhysRead>(memory: &M, root: Frame, at: u64) -> Option<M::Wo
 }
 
 /// A program's memory, for reading words.
-pub(crate) struct UserMemory<'m, M: PhysRead> {
+pub(crate) struct UserMemory<'m, M: PhysWords> {
     memory: &'m M,
     root: Frame,
     window: Option<Window<M::Words<'m>>>,
 }
 
-impl<'m, M: PhysRead> UserMemory<'m, M> {
+impl<'m, M: PhysWords> UserMemory<'m, M> {
     /// The memory under a root table.
     #[inline]
     pub(crate) const fn new(memory: &'m M, root: Frame) -> Self {

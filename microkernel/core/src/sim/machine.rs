@@ -5,7 +5,7 @@ use super::nmis;
 use crate::base::addr::{Frame, Nanos, PhysAddr, Tsc, UserAddr};
 use crate::base::cpu::CpuId;
 use crate::boot::memory::Range;
-use crate::hardware::{Hardware, PhysMemory, PhysRead};
+use crate::hardware::{Hardware, PhysMemory, PhysWords};
 use crate::mem::fake::FakeMemory;
 use crate::mem::paging::Tables;
 use crate::pmu::NoMonitor;
@@ -244,7 +244,7 @@ impl Machine {
     }
 }
 
-impl PhysRead for Machine {
+impl PhysWords for Machine {
     type Words<'a> = &'a [AtomicU64; 512];
 
     fn words(&self, frame: Frame) -> Option<&[AtomicU64; 512]> {

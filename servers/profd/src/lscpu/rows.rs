@@ -15,7 +15,10 @@ use crate::text::counted;
 /// The row of a machine that the kernel found to be vulnerable, with the rule by which it did (`kcore::boot::features`).
 pub const MELTDOWN: &str = "programs can read kernel memory: Intel, and RDCL_NO is not set";
 
-/// A fact about a CPU.
+/// What a row is about: its name and key.
+pub type Fact<'a> = (&'static str, &'a str);
+
+/// What is said of a CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     /// The first column.
@@ -24,6 +27,13 @@ pub struct Row {
     pub key: String,
     /// What is said.
     pub value: String,
+}
+
+impl Row {
+    /// What it is about.
+    pub fn fact(&self) -> Fact<'_> {
+        (self.name, &self.key)
+    }
 }
 
 fn row(name: &'static str, value: String) -> Option<Row> {

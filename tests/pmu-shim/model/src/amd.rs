@@ -1,4 +1,4 @@
-//! AMD's performance counters by the core extension (AMD64 manual volume 2, 13.2.1), and with the global registers of version 2
+//! AMD's performance counters by the core extension (AMD64 manual volume 2, "Performance Monitoring Counters"), and with the global registers of version 2
 //! (processor programming reference for family 19h model 11h, MSRC000_0300 to MSRC000_0303). One event exists: 0x76, cycles not halted.
 
 use crate::pmu::Fault;

@@ -4,8 +4,8 @@
 //! here knows how a register is reached or how time passes: both are told.
 //!
 //! Sources: Intel SDM volume 3B, chapter "Performance Monitoring", volume 3A, "Local Vector Table", and volume 2, CPUID; AMD64
-//! manual volume 2, 13.2 "Performance Monitoring Counters", and volume 3, appendix E (CPUID). AMD's processor programming reference for family
-//! 19h model 11h has the global registers.
+//! manual volume 2, "Performance Monitoring Counters", and volume 3, appendix E (CPUID). AMD's processor programming reference for
+//! family 19h model 11h has the global registers.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
@@ -15,7 +15,11 @@ mod intel;
 pub mod msr;
 pub mod nmi;
 pub mod pmu;
+pub mod record;
 pub mod setup;
+
+/// Most CPUs of a machine with the shim, of which each has a timer of the HPET.
+pub const CPUS_MAX: usize = 8;
 
 /// Bits of every counter here.
 pub const WIDTH: u32 = 48;

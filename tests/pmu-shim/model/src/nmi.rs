@@ -1,7 +1,8 @@
-//! The NMIs of a CPU: one waits at most, and while a handler runs none is taken, until its IRET is done (SDM volume 3, 6.7.1).
+//! The NMIs of a CPU: one waits at most, and while a handler runs none is taken, until its IRET is done (SDM volume 3A,
+//! "Handling Multiple NMIs").
 //!
-//! The hypervisor instructions that the shim uses tell of an IRET only before it is executed (AMD64 manual volume 2, 15.9), so that one
-//! instruction is stepped then.
+//! The hypervisor instructions that the shim uses tell of an IRET only before it is executed (AMD64 manual volume 2, "Instruction
+//! Intercepts"), so that one instruction is stepped then.
 
 /// How far the handler is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

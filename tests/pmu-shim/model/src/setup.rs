@@ -3,6 +3,9 @@
 
 use core::fmt::{self, Display, Formatter};
 
+/// What stands before it on the kernel's command line.
+pub const WORD: &str = "pmu-shim=";
+
 /// How the counters are programmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interface {

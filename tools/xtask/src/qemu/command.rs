@@ -13,6 +13,10 @@ use std::process::Command;
 use ipc::abi::layout::EXIT_PORT;
 
 use crate::build::Image;
+use pmu_model::CPUS_MAX;
+use pmu_model::record::PORT;
+use pmu_model::setup::WORD;
+
 use crate::child;
 use crate::cli::{Accel, BootOptions, Shim};
 
@@ -100,14 +104,14 @@ impl Machine {
 
 /// What the shim needs of the machine: timers that send messages, one for each CPU, and a port to write its record to.
 fn add_shim<'a>(qemu: &'a mut Command, shim: &Shim, cmdline: &str) -> &'a mut Command {
-    const CPUS_MAX: u32 = 8;
     let counters = &shim.counters;
-    qemu.args(["-append", &format!("pmu-shim={counters} {cmdline}")]);
+    qemu.args(["-append", &format!("{WORD}{counters} {cmdline}")]);
     qemu.args(["-global", &format!("hpet.timers={CPUS_MAX}")]);
     qemu.args(["-global", "hpet.msi=on"]);
     let record = format!("file,id=record,path={}", shim.record.display());
     qemu.args(["-chardev", &record]);
-    qemu.args(["-device", "isa-debugcon,iobase=0xe9,chardev=record"])
+    let console = format!("isa-debugcon,iobase={PORT:#x},chardev=record");
+    qemu.args(["-device", &console])
 }
 
 /// Deterministic time needs one thread for all CPUs.

@@ -4,7 +4,7 @@
 use crate::base::addr::{Frame, Tsc};
 use crate::base::cpu::CpuId;
 use crate::base::regs::{Reg, SavedRegs};
-use crate::hardware::{PhysMemory, PhysRead};
+use crate::hardware::{PhysMemory, PhysWords};
 use crate::mem::fake::{FIRST, FakeMemory};
 use crate::pmu::NoMonitor;
 use crate::profile::clients::{client_parts, usual_parts};
@@ -50,7 +50,7 @@ impl KernelWords for NoStack {
     }
 }
 
-impl PhysRead for Memory {
+impl PhysWords for Memory {
     type Words<'a> = &'a [Word; 512];
 
     fn words(&self, frame: Frame) -> Option<&[Word; 512]> {

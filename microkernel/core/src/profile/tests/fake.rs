@@ -4,7 +4,7 @@
 use crate::base::addr::{Frame, PhysAddr, Tsc};
 use crate::base::cpu::CpuId;
 use crate::base::regs::{Reg, SavedRegs};
-use crate::hardware::{PhysRead, Words};
+use crate::hardware::{PhysWords, Words};
 use crate::mem::entry::Entry;
 use crate::pmu::fake::ThreadMonitor;
 use crate::profile::{KernelWords, Machine, Names, Span, ThreadView, Threads};
@@ -139,7 +139,7 @@ impl Words for FakeWords<'_> {
     }
 }
 
-impl PhysRead for Fake {
+impl PhysWords for Fake {
     type Words<'f> = FakeWords<'f>;
 
     fn words(&self, frame: Frame) -> Option<FakeWords<'_>> {

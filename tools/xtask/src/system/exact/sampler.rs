@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 use ipc::abi::profile::{DOMAINS_ALL, EVENT_CYCLES, EventSpec, SourceRequest};
 use kcore::base::addr::{Frame, Tsc};
 use kcore::base::cpu::{Cpu, CpuId};
-use kcore::hardware::{PhysRead, Words};
+use kcore::hardware::{PhysWords, Words};
 use kcore::pmu::NoMonitor;
 use kcore::profile::{
     CpuState, Driver, Interrupted, KernelMap, KernelWords, Machine, SampleSource, Span, Tick,
@@ -120,7 +120,7 @@ impl Words for RamWords<'_> {
     }
 }
 
-impl PhysRead for Moment<'_> {
+impl PhysWords for Moment<'_> {
     type Words<'a>
         = RamWords<'a>
     where

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
+use pmu_model::CPUS_MAX;
+use pmu_model::record::Mark;
 
 use crate::cli::{BootOptions, Shim};
 use crate::test::{Context, Verdict};
@@ -76,14 +78,11 @@ impl Machine {
     }
 }
 
-/// Most CPUs that the record tells apart.
-const CPUS: usize = 16;
-
 /// How many of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// NMIs of a counter, of each CPU.
-    pub counters: [u64; CPUS],
+    pub counters: [u64; CPUS_MAX],
     /// NMIs of a counter that were dropped.
     pub dropped: u64,
     /// NMIs of a counter that came for the second time.
@@ -93,16 +92,15 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Counts a record: a byte for each, whose upper half says what it was, and the lower on which CPU.
+    /// Counts a record.
     fn of(record: &[u8]) -> Self {
         let mut tally = Self::default();
-        for byte in record {
-            match byte & 0xf0 {
-                b'@' => tally.counters[usize::from(byte & 0xf)] += 1,
-                b'P' => tally.dropped += 1,
-                b'`' => tally.late += 1,
-                b'p' => tally.sent += 1,
-                _ => {}
+        for (mark, cpu) in record.iter().filter_map(|&byte| Mark::read(byte)) {
+            match mark {
+                Mark::Counter => tally.counters[cpu] += 1,
+                Mark::Dropped => tally.dropped += 1,
+                Mark::Late => tally.late += 1,
+                Mark::Sent => tally.sent += 1,
             }
         }
         tally
@@ -142,9 +140,22 @@ mod tests {
 
     #[test]
     fn a_record_is_counted_by_kind() {
-        let before = Tally::of(b"@A@");
-        let tally = Tally::of(b"@A@APp`C@s").since(before);
-        let mut counters = [0; CPUS];
+        let before = [
+            Mark::Counter.on(0),
+            Mark::Counter.on(1),
+            Mark::Counter.on(0),
+        ];
+        let after = [
+            Mark::Counter.on(1),
+            Mark::Dropped.on(0),
+            Mark::Sent.on(0),
+            Mark::Late.on(0),
+            Mark::Counter.on(3),
+            Mark::Counter.on(0),
+            Mark::Sent.on(3),
+        ];
+        let tally = Tally::of(&[&before[..], &after].concat()).since(Tally::of(&before));
+        let mut counters = [0; CPUS_MAX];
         (counters[0], counters[1], counters[3]) = (1, 1, 1);
         let expected = Tally {
             counters,

@@ -8,6 +8,7 @@ use std::fs;
 use anyhow::{Context as _, Result, ensure};
 use ipc::abi::monitor::Verdict as Proof;
 use ipc::abi::monitor::register::{Named, Registers};
+use pmu_model::setup::Mode;
 
 use crate::system::lscpu::Processors;
 use crate::system::report::{Fates, Report};
@@ -53,8 +54,6 @@ impl Outcome {
 
 /// Milliseconds of a window: enough for three of a hundred interrupts.
 const WINDOW: u64 = 400;
-/// One interrupt in so many goes wrong.
-const ONE_IN: u64 = 100;
 
 /// Microseconds that a proof takes at most: 10 in which the counter must count, 100 over which its rate is measured, 1,000 in which its interrupt must
 /// arrive, and what the shim takes for accesses to registers.
@@ -256,7 +255,7 @@ fn check(outcome: Outcome, report: &Report, tally: &Tally) -> Verdict {
     // An interval is anything from half a period to three halves: the number in a window varies by the root of a twelfth of it, of which
     // six are one chance in five hundred million. What an interrupt takes is not counted by the counter.
     let fewest = WINDOW - 6 * (WINDOW / 12).isqrt() - WINDOW / 20;
-    let wrong = (tally.counter() + tally.dropped) / ONE_IN;
+    let wrong = (tally.counter() + tally.dropped) / Mode::ONE_IN;
     let (dropped, late) = match outcome {
         Outcome::Dropped => (wrong, 0),
         Outcome::Late => (0, wrong),

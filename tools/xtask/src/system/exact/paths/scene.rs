@@ -6,7 +6,7 @@ use ipc::abi::layout::PAGE_SIZE;
 use kcore::base::addr::{Frame, Tsc};
 use kcore::base::cpu::CpuId;
 use kcore::base::regs::{Reg, SavedRegs};
-use kcore::hardware::{PhysRead, Words};
+use kcore::hardware::{PhysWords, Words};
 use kcore::pmu::NoMonitor;
 use kcore::profile::{Interrupted, KernelWords, Machine, Span};
 
@@ -177,7 +177,7 @@ impl Words for SceneWords<'_, '_> {
     }
 }
 
-impl<'s> PhysRead for Scene<'s> {
+impl<'s> PhysWords for Scene<'s> {
     type Words<'a>
         = SceneWords<'a, 's>
     where
