@@ -41,7 +41,8 @@ pub struct Counter {
     /// What it counts, and where.
     event: u64,
     count: Msr,
-    bits: u8,
+    /// Its highest bit.
+    sign: u64,
     /// Bits that a write sets, as a mask.
     writable: u64,
     global: Option<Global>,
@@ -81,6 +82,11 @@ const fn ones(bits: u8) -> u64 {
     }
 }
 
+/// The highest of so many bits.
+const fn highest(bits: u8) -> u64 {
+    ones(bits) & !(ones(bits) >> 1)
+}
+
 /// What makes an event of a select register: its number has four bits more far up on AMD, where Intel has none.
 const fn select(event: u16, unit_mask: u8) -> u64 {
     let event = (event & 0xff) as u64 | (event as u64 >> 8 & 0xf) << 32;
@@ -94,7 +100,7 @@ impl Counter {
             select: Msr::FIXED_CONTROL,
             event: FIXED << (index * 4),
             count: Msr::fixed_counter(index),
-            bits: claims.fixed_bits,
+            sign: highest(claims.fixed_bits),
             writable: ones(claims.fixed_bits),
             global: Some(Global::intel(claims, 32 + index as u32)),
             counters: claims.counters,
@@ -121,7 +127,7 @@ impl Counter {
             select: Msr::intel_select(index),
             event: select(event as u16, unit_mask),
             count,
-            bits: claims.counter_bits,
+            sign: highest(claims.counter_bits),
             writable: ones(write_bits),
             global: Some(Global::intel(claims, index as u32)),
             counters: claims.counters,
@@ -143,7 +149,7 @@ impl Counter {
             select: Msr::amd_select(index),
             event: select(event, unit_mask),
             count: Msr::amd_counter(index),
-            bits: claims.counter_bits,
+            sign: highest(claims.counter_bits),
             writable: ones(claims.counter_bits),
             global: if claims.version >= 2 {
                 Some(global)
@@ -162,7 +168,7 @@ impl Counter {
     }
 
     const fn mask(&self) -> u64 {
-        ones(self.bits)
+        self.sign | self.sign.wrapping_sub(1)
     }
 
     /// What is written for an overflow after so many counts. Bits beyond the counter's are reserved.
@@ -277,7 +283,7 @@ impl Counter {
     pub fn has_overflowed<B: MonitorBus>(&self, bus: &B) -> Result<bool, B::Fault> {
         match self.global {
             Some(global) => Ok(bus.read(global.status)? & global.bit != 0),
-            None => Ok(self.read(bus)? >> (self.bits - 1) & 1 == 0),
+            None => Ok(bus.read(self.count)? & self.sign == 0),
         }
     }
 

@@ -20,7 +20,7 @@ impl Driver {
         };
         if let Some(counter) = finding.counter {
             let hz = finding.info.hz;
-            state.own.call_once(|| OwnCounter::new(cpu, counter, hz));
+            state.own.call_once(|| OwnCounter::new(counter, hz));
         }
         state.monitor.call_once(|| finding.info);
     }
@@ -125,7 +125,7 @@ impl Driver {
         match trigger {
             Trigger::Counter => {
                 if let Some(own) = state.own.get() {
-                    own.start(machine.monitor(), frequency);
+                    own.start(machine.monitor(), &state.intervals, frequency);
                 }
             }
             Trigger::Own => {

@@ -1,10 +1,10 @@
 //! What the driver keeps for each CPU: its ring, what takes its samples, and the NMI that it is about to get.
 
 use super::counters::Counters;
-use super::expected::Expected;
+use super::expected::{Expected, Purpose};
 use super::late::Late;
 use super::machine::Machine;
-use super::own::OwnCounter;
+use super::own::{Intervals, OwnCounter};
 use super::record::usual_header;
 use super::source::Trigger;
 use crate::base::addr::Tsc;
@@ -29,6 +29,7 @@ pub struct CpuState {
     pub(super) monitor: Once<MonitorInfo>,
     /// Its counter, if that works.
     pub(super) own: Once<OwnCounter>,
+    pub(super) intervals: Intervals,
     pub(super) late: Late,
     pub(super) counters: Counters,
     /// TSC until which this CPU has itself again, after a sample.
@@ -55,6 +56,7 @@ impl CpuState {
             expected: Expected::default(),
             monitor: Once::new(),
             own: Once::new(),
+            intervals: Intervals::new(id),
             late: Late::default(),
             counters: Counters::default(),
             rests_until: AtomicU64::new(0),
@@ -78,10 +80,28 @@ impl CpuState {
         if self.is_armed(Trigger::Counter)
             && let Some(own) = self.own.get()
         {
-            let missed = own.look(machine.monitor(), &self.late);
+            let missed = own.look(machine.monitor(), &self.intervals, &self.late);
             self.late.tick();
             self.counters.missed(missed);
         }
+    }
+
+    /// Whether an NMI was announced, which may be one with an overflow. Seldom: no sample is announced to a CPU that its counter samples.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn is_announced(&self, overflowed: bool) -> bool {
+        let Some(purpose) = self.expected.claim() else {
+            return false;
+        };
+        // Of a run that has ended.
+        if purpose == Purpose::Sample {
+            self.counters.late();
+            self.expected.is_taken();
+        }
+        if overflowed {
+            self.late.taken();
+        }
+        true
     }
 
     /// Whether an NMI without a cause is a late one of its counter.

@@ -80,21 +80,6 @@ impl Expected {
         Some(Purpose::Proof)
     }
 
-    /// The same where mostly there was none.
-    #[inline]
-    pub(super) fn claim_seldom(&self) -> Option<Purpose> {
-        if self.0.load(Ordering::Relaxed) == NOTHING {
-            return None;
-        }
-        self.claim_any()
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn claim_any(&self) -> Option<Purpose> {
-        self.claim()
-    }
-
     /// The sample that was claimed is taken, or is none.
     #[inline]
     pub(super) fn is_taken(&self) {
@@ -103,6 +88,7 @@ impl Expected {
     }
 
     /// How it stands. Where it is [`Standing::Free`], everything that the last sample left is seen.
+    #[inline]
     pub(super) fn standing(&self) -> Standing {
         match self.0.load(Ordering::Acquire) {
             NOTHING => Standing::Free,
@@ -113,6 +99,7 @@ impl Expected {
 
     /// Whether an announced NMI has not been handled yet.
     #[must_use]
+    #[inline]
     pub fn is_pending(&self) -> bool {
         self.standing() != Standing::Free
     }

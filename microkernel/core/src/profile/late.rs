@@ -17,34 +17,28 @@
 //! The overflow of the proof is good for as many. No run follows that would let them expire, so the CPUs that are owed some begin
 //! as if one had ended: with the second tick after the boot there are none.
 
-use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use crate::sched::load::add;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// How many may come: those since the last tick in the lower half, those of the tick before in the upper one.
+/// How many may come: those since the last tick in the lower half, those of the tick before in the upper one. A half holds more than
+/// there are: even without a pause, so many NMIs take minutes.
 #[derive(Debug, Default)]
-pub(super) struct Late(AtomicU32);
+pub(super) struct Late(AtomicU64);
 
-const TICK_BITS: u32 = 16;
-const RECENT: u32 = (1 << TICK_BITS) - 1;
-
-/// So many more since the last tick.
-const fn more(word: u32, nmis: u32) -> u32 {
-    let room = RECENT - (word & RECENT);
-    word + if nmis < room { nmis } else { room }
-}
+const TICK_BITS: u32 = 32;
+const RECENT: u64 = (1 << TICK_BITS) - 1;
 
 impl Late {
-    /// An NMI has acknowledged an overflow; `coalesced` if it was announced as well. Only in an NMI.
+    /// An NMI has acknowledged an overflow; once more if it was announced as well. Only in an NMI.
     #[inline]
-    pub(super) fn taken(&self, coalesced: bool) {
-        let word = self.0.load(Relaxed);
-        self.0.store(more(word, 1 + u32::from(coalesced)), Relaxed);
+    pub(super) fn taken(&self) {
+        add(&self.0, 1);
     }
 
     /// An overflow is acknowledged, or given up, outside of an NMI, so that so many may come. Said before that is done.
-    pub(super) fn owed(&self, nmis: u32) {
+    pub(super) fn owed(&self, nmis: u64) {
         // Not in an NMI's way: there may be one between load and store.
-        let more = |word| Some(more(word, nmis));
-        let _ = self.0.fetch_update(Relaxed, Relaxed, more);
+        self.0.fetch_add(nmis, Relaxed);
     }
 
     /// An NMI without a cause. Whether it may be a late one. Only in an NMI.
@@ -66,7 +60,7 @@ impl Late {
     /// A tick of this CPU. Whether there can still be any.
     pub(super) fn tick(&self) -> bool {
         // Tried again only if an NMI came in between.
-        let shifted = |word: u32| Some(word << TICK_BITS);
+        let shifted = |word: u64| Some(word << TICK_BITS);
         match self.0.fetch_update(Relaxed, Relaxed, shifted) {
             Ok(word) | Err(word) => word & RECENT != 0,
         }
@@ -87,29 +81,28 @@ mod tests {
     fn as_many_as_are_said_until_the_second_tick() {
         let late = Late::default();
         assert!(!late.may_come() && claimed(&late) == 0);
-        late.taken(false);
-        late.taken(false);
+        late.taken();
+        late.taken();
         assert!(late.may_come() && claimed(&late) == 2);
-        late.taken(true);
+        late.taken();
         late.owed(2);
-        assert_eq!(claimed(&late), 4);
-        late.taken(false);
+        assert_eq!(claimed(&late), 3);
+        late.taken();
         assert!(late.tick());
         late.owed(1);
         assert!(late.claim(), "of the tick before");
         assert!(late.tick());
         assert_eq!(claimed(&late), 1);
-        late.taken(true);
+        late.taken();
         assert!(late.tick() && !late.tick());
         assert_eq!(claimed(&late), 0, "expired");
     }
 
     #[test]
-    fn those_that_do_not_fit_are_not_another_ticks() {
+    fn as_many_as_there_can_be_are_not_another_ticks() {
         let late = Late::default();
         late.owed(RECENT - 1);
-        late.taken(true);
-        late.owed(2);
+        late.taken();
         assert!(late.tick() && !late.tick());
         assert!(!late.may_come());
     }

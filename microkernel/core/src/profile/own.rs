@@ -10,7 +10,30 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// Parts of a second after which an interrupt that has not come is lost: it proved to come sooner.
 const LOST: u64 = 1000;
 /// NMIs of an overflow that was dealt with outside of one.
-const BOTH: u32 = 2;
+const BOTH: u64 = 2;
+
+/// Cycles from one sample of a CPU to the next.
+// What changes is apart from the counter, which a CPU may not have: so it lies where it need not be asked for.
+#[derive(Debug)]
+pub(super) struct Intervals {
+    pace: Pace,
+    /// On average.
+    period: AtomicU64,
+}
+
+impl Intervals {
+    pub(super) const fn new(cpu: CpuId) -> Self {
+        Self {
+            pace: Pace::new(cpu.0 as u64),
+            period: AtomicU64::new(0),
+        }
+    }
+
+    #[inline]
+    fn next(&self) -> u64 {
+        self.pace.interval(self.period.load(Relaxed))
+    }
+}
 
 /// A counter that has proved that it works.
 #[derive(Debug)]
@@ -18,34 +41,25 @@ pub(super) struct OwnCounter {
     counter: Counter,
     /// Cycles in a second.
     hz: u64,
-    pace: Pace,
-    /// Cycles from one sample to the next, on average.
-    period: AtomicU64,
 }
 
 impl OwnCounter {
-    pub(super) const fn new(cpu: CpuId, counter: Counter, hz: u64) -> Self {
-        Self {
-            counter,
-            hz,
-            pace: Pace::new(cpu.0 as u64),
-            period: AtomicU64::new(0),
-        }
-    }
-
-    #[inline]
-    fn interval(&self) -> u64 {
-        // An interrupt in the handler of the last one would be wrong by all that is left of that.
-        self.pace.interval(self.period.load(Relaxed)).max(1)
+    pub(super) const fn new(counter: Counter, hz: u64) -> Self {
+        Self { counter, hz }
     }
 
     /// Begins, at so many samples a second.
-    pub(super) fn start<B: MonitorBus<Fault = Infallible>>(&self, bus: &B, frequency: u64) {
-        // An interval has up to one and a half of it, and the pace takes no more than 32 bits.
+    pub(super) fn start<B: MonitorBus<Fault = Infallible>>(
+        &self,
+        bus: &B,
+        intervals: &Intervals,
+        frequency: u64,
+    ) {
+        // An interval has at least half of it, which is not 0, and at most one and a half; and the pace takes no more than 32 bits.
         let longest = (self.counter.period_max() * 2 / 3).min(u32::MAX.into());
-        let period = (self.hz / frequency.max(1)).clamp(1, longest);
-        self.period.store(period, Relaxed);
-        let Ok(()) = self.counter.start(bus, self.interval());
+        let period = (self.hz / frequency.max(1)).clamp(2, longest);
+        intervals.period.store(period, Relaxed);
+        let Ok(()) = self.counter.start(bus, intervals.next());
     }
 
     /// Ends. What samples this CPU is changed before.
@@ -63,13 +77,23 @@ impl OwnCounter {
 
     /// The last step in an NMI.
     #[inline]
-    pub(super) fn leave<B: MonitorBus<Fault = Infallible>>(&self, bus: &B, overflowed: bool) {
-        let period = overflowed.then(|| self.interval());
+    pub(super) fn leave<B: MonitorBus<Fault = Infallible>>(
+        &self,
+        bus: &B,
+        intervals: &Intervals,
+        overflowed: bool,
+    ) {
+        let period = overflowed.then(|| intervals.next());
         let Ok(()) = self.counter.leave(bus, period);
     }
 
     /// In a tick: goes on if the counter has overflowed long ago and its interrupt was lost. How many samples were missed.
-    pub(super) fn look<B: MonitorBus<Fault = Infallible>>(&self, bus: &B, late: &Late) -> u64 {
+    pub(super) fn look<B: MonitorBus<Fault = Infallible>>(
+        &self,
+        bus: &B,
+        intervals: &Intervals,
+        late: &Late,
+    ) -> u64 {
         let Ok(overflowed) = self.counter.has_overflowed(bus);
         if !overflowed {
             return 0;
@@ -81,10 +105,10 @@ impl OwnCounter {
         late.owed(BOTH);
         // If its NMI comes now after all, that one finds no overflow, or both do. It is for the next period then in either case.
         let overflowed = self.enter(bus);
-        self.leave(bus, overflowed);
+        self.leave(bus, intervals, overflowed);
         if !overflowed {
             return 0;
         }
-        1 + since / self.period.load(Relaxed).max(1)
+        1 + since / intervals.period.load(Relaxed).max(1)
     }
 }

@@ -94,19 +94,14 @@ impl Driver {
             return false;
         };
         let overflowed = own.enter(machine.monitor());
-        let announced = cpu.expected.claim_seldom();
+        let announced = cpu.expected.is_pending() && cpu.is_announced(overflowed);
         if overflowed {
             self.sample(cpu, at, machine, threads);
-            cpu.late.taken(announced.is_some());
-        } else if announced.is_none() && !cpu.is_late() {
+            cpu.late.taken();
+        } else if !announced && !cpu.is_late() {
             return false;
         }
-        // Of a run that has ended.
-        if announced == Some(Purpose::Sample) {
-            cpu.counters.late();
-            cpu.expected.is_taken();
-        }
-        own.leave(machine.monitor(), overflowed);
+        own.leave(machine.monitor(), &cpu.intervals, overflowed);
         true
     }
 
