@@ -1,10 +1,12 @@
 //! Whether the host's CPU can be used.
 //!
 //! `/dev/kvm` may exist and yet be unusable: nested without the machinery, QEMU aborts on the first MSR it sets. So it is tried
-//! with a machine that never runs, before the real one has read a byte of input.
+//! with a machine that never runs, before the real one has read a byte of input. A KVM of the kind `kvm_pvm`, of hosts that are guests,
+//! starts any machine, but a system call of one that is not made for it comes to its kernel without the kernel's rights.
 
 use std::fmt;
 use std::io::{self, Read, Write};
+use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 
 use crate::cli::{Accel, BootOptions};
@@ -20,7 +22,9 @@ pub fn choose(options: &mut BootOptions) {
     if options.accel != Accel::Kvm {
         return;
     }
-    if let Err(why) = try_out(&options.cpu) {
+    let is_loaded = |module: &str| Path::new("/sys/module").join(module).exists();
+    let tried = try_out(&options.cpu).and_then(|()| ordinary(is_loaded));
+    if let Err(why) = tried {
         let message = format!("xtask: KVM cannot be used here: {why}; emulating with TCG");
         eprintln!("{}", text::wrapped(&message));
         options.accel = Accel::Tcg;
@@ -45,6 +49,8 @@ enum Unusable {
     Said(String),
     /// QEMU ends without a word.
     Ended(ExitStatus),
+    /// It is `kvm_pvm`.
+    Paravirtual,
 }
 
 impl fmt::Display for Unusable {
@@ -53,6 +59,7 @@ impl fmt::Display for Unusable {
             Self::Io(error) => write!(f, "{error}"),
             Self::Said(words) => f.write_str(words),
             Self::Ended(status) => write!(f, "QEMU ended with {status}"),
+            Self::Paravirtual => f.write_str("it is kvm_pvm, for guests that are made for it"),
         }
     }
 }
@@ -80,6 +87,14 @@ fn try_out(cpu: &str) -> Result<(), Unusable> {
     Err(reason(&String::from_utf8_lossy(&said)).map_or(Unusable::Ended(status), Unusable::Said))
 }
 
+/// Whether KVM runs guests by the processor's own means, by the modules that the host has.
+fn ordinary(is_loaded: impl Fn(&str) -> bool) -> Result<(), Unusable> {
+    match is_loaded("kvm_pvm") && !is_loaded("kvm_intel") && !is_loaded("kvm_amd") {
+        true => Err(Unusable::Paravirtual),
+        false => Ok(()),
+    }
+}
+
 /// The first line that is no warning, without the program's name.
 fn reason(said: &str) -> Option<String> {
     let mut lines = said.lines().filter(|line| !line.trim().is_empty());
@@ -103,6 +118,19 @@ mod tests {
         let why = reason(said).unwrap();
         assert_eq!(why, "Could not access KVM kernel module: Permission denied");
         assert_eq!(reason("\nqemu: warning: x\n"), None);
+    }
+
+    #[test]
+    fn a_kvm_for_other_guests_is_not_used() {
+        for (loaded, usable) in [
+            (&["kvm", "kvm_pvm"][..], false),
+            (&["kvm", "kvm_pvm", "kvm_amd"], true),
+            (&["kvm", "kvm_intel"], true),
+            (&["kvm"], true),
+        ] {
+            let found = ordinary(|module| loaded.contains(&module));
+            assert_eq!(found.is_ok(), usable, "{loaded:?}");
+        }
     }
 
     #[test]
