@@ -32,21 +32,22 @@ impl Driver {
         let is_owed = |cpu: &&CpuState| cpu.late.may_come();
         let owed = self.cpus.iter().filter(is_owed).map(|cpu| cpu.id.bit());
         self.arming.begin_disarming(owed.sum());
-        let of = |(index, cpu): (usize, &CpuState)| {
-            let info = cpu.monitor.get().filter(|_| cpu.own.get().is_some())?;
-            Some((index, Interface::from_raw(info.interface)?.source()?))
+        let counted_by = |(index, cpu): (usize, &CpuState)| {
+            cpu.own.get()?;
+            let interface = Interface::from_raw(cpu.monitor.get()?.interface)?;
+            Some((index, interface.source()?))
         };
-        let working = || self.cpus.iter().enumerate().filter_map(of);
-        let Some((_, id)) = working().next() else {
+        let working = || self.cpus.iter().enumerate().filter_map(counted_by);
+        let Some((_, source)) = working().next() else {
             return;
         };
         let counting = working()
-            .filter(|&(_, other)| other == id)
+            .filter(|&(_, other)| other == source)
             .map(|(index, _)| 1 << index)
             .sum();
         if counting == mask(self.cpus.len()) || self.offered_neighbours().is_some() {
             self.counting.store(counting, Ordering::Relaxed);
-            self.offer(id, Trigger::Counter);
+            self.offer(source, Trigger::Counter);
         }
     }
 

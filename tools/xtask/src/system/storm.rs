@@ -32,6 +32,9 @@ pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
     ]
 }
 
+/// CPUs that a long storm may have.
+pub const SMP: [u32; 4] = [1, 2, 4, 4];
+
 /// How a storm is made.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
@@ -42,8 +45,6 @@ pub struct Kind {
     short: u64,
     /// See `short`.
     pub long: u64,
-    /// CPUs that the long one may have.
-    pub smp: &'static [u32],
     /// The counters that cause the NMIs, in the shim's words; without any, timers do.
     counters: Option<&'static str>,
 }
@@ -87,7 +88,6 @@ pub const PARALLEL: Kind = Kind {
     time: Time::Real,
     short: 10_000,
     long: 60_000,
-    smp: &[1, 2, 4, 4],
     counters: None,
 };
 /// CPUs that take turns, in time that is counted in instructions: an NMI comes as soon as the CPU that it goes to has its turn, so there
@@ -97,7 +97,6 @@ pub const COUNTED: Kind = Kind {
     time: Time::Counted,
     short: 1_500,
     long: 10_000,
-    smp: &[1, 2, 4, 4],
     counters: None,
 };
 /// The same on CPUs that could do nothing else if they took every sample that is asked of them.
@@ -106,7 +105,6 @@ pub const SLOW: Kind = Kind {
     time: Time::Slow,
     short: 1_500,
     long: 10_000,
-    smp: &[1, 2, 4, 4],
     counters: None,
 };
 /// NMIs of counters, of which some come twice, so that the second finds nothing to do; or finds what is the next one's.
@@ -115,7 +113,6 @@ pub const COUNTERS: Kind = Kind {
     time: Time::Counted,
     short: 400,
     long: 1_000,
-    smp: &[1, 2, 4, 4],
     counters: Some("intel:late"),
 };
 
