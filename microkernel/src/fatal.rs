@@ -12,6 +12,7 @@ use ipc::abi::exit::{BacktraceEnd, CrashReport, ExitReason, FaultKind};
 use ipc::abi::trace::{TraceKind, TraceRecord};
 use ipc::bootfs::{Bootfs, INIT_SYMBOLS, KERNEL, KERNEL_SYMBOLS};
 use ipc::symtab::{Symbol, SymbolTable};
+use kcore::base::cpu::CpuId;
 use kcore::base::regs::{Reg, SavedRegs};
 use kcore::profile::KernelWords;
 use spin::Once;
@@ -55,6 +56,16 @@ fn table(archive: &Bootfs<'static>, file: &str) -> Option<SymbolTable<'static>> 
 /// Whether the machine is ending: an NMI then means "stop".
 pub fn is_ending() -> bool {
     ENDING.load(Ordering::Acquire) != 0
+}
+
+/// Whether it is this CPU that ends the machine. Nobody tells it to stop: an NMI there is one of a profile that is still on.
+pub fn is_ended_by(cpu: CpuId) -> bool {
+    ENDING.load(Ordering::Acquire) == of(cpu)
+}
+
+/// What [`ENDING`] says of a CPU.
+fn of(cpu: CpuId) -> u32 {
+    u32::from(cpu.0) + 1
 }
 
 /// An exception that the kernel cannot go on after.
@@ -150,7 +161,7 @@ pub fn init_ended(reason: ExitReason, code: u64, crash: Option<&CrashReport>) ->
 /// Makes this CPU the one that ends the machine, and stops the others. A second one waits to be stopped; a panic while
 /// ending ends at once.
 fn begin() {
-    let me = PerCpu::try_current().map_or(0, |cpu| cpu.id.0.into()) + 1;
+    let me = of(PerCpu::try_current().map_or(CpuId(0), |cpu| cpu.id));
     match ENDING.compare_exchange(0, me, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => {}
         Err(owner) if owner == me => {

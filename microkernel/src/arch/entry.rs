@@ -158,6 +158,9 @@ extern "C" fn fatal(cpu: &'static PerCpu, frame: &SavedRegs) -> ! {
 /// and what the hardware pushed. False if nobody asked for it.
 extern "C" fn nmi(cpu: &'static PerCpu, frame: &SavedRegs) -> bool {
     if crate::fatal::is_ending() {
+        if crate::fatal::is_ended_by(cpu.id) {
+            return true;
+        }
         cpu.stopped.store(true, Ordering::Release);
         cpu::stop();
     }

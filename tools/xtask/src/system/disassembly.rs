@@ -55,8 +55,20 @@ impl Kernel {
     /// # Errors
     /// If there is none of this name.
     pub fn span(&self, name: &str) -> Result<Range<u64>> {
+        self.find(name, |function| function == name)
+    }
+
+    /// Where a function of Rust's is, whose mangled name ends so.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn rust(&self, end: &str) -> Result<Range<u64>> {
+        self.find(end, |function| function.ends_with(end))
+    }
+
+    fn find(&self, name: &str, is_it: impl Fn(&str) -> bool) -> Result<Range<u64>> {
         let mut functions = self.functions.iter();
-        let found = functions.find(|function| function.name == name);
+        let found = functions.find(|function| is_it(&function.name));
         let found = found.with_context(|| format!("the kernel has no `{name}`"))?;
         Ok(found.range())
     }

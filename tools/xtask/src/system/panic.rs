@@ -1,13 +1,16 @@
 //! The kernel's end: what it says of a panic and of its own faults.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use ipc::bootfs::{Bootfs, KERNEL_SYMBOLS};
 
 use crate::cli::BootOptions;
+use crate::qemu::{PANIC, debug_exit};
 use crate::test::{Case, Context, Verdict};
 
 use super::archive;
+use super::disassembly::Kernel;
 use super::features::fails;
+use super::probe::Probe;
 
 /// Every register that an exception shows.
 const REGISTERS: [&str; 18] = [
@@ -48,6 +51,9 @@ pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
             shows_callers(&said, "arch::trouble::overflow")
         }),
         Case::new("a_panic_without_symbols_shows_addresses", || bare(context)),
+        Case::new("a_fault_in_the_kernel_while_a_profile_is_on", || {
+            sampled(context)
+        }),
     ]
 }
 
@@ -61,6 +67,29 @@ fn options(how: &str) -> BootOptions {
         cmdline: format!("panic={how}"),
         ..BootOptions::default()
     }
+}
+
+/// The CPU that ends the machine is still sampled. Its NMIs do not stop it, as they stop the others.
+fn sampled(context: &Context<'_>) -> Verdict {
+    const NOWHERE: u64 = 0xffff_ffff_c0de_0000;
+    let image = context.image()?;
+    let kernel = Kernel::new(std::fs::read(&image.kernel)?)?;
+    let mut probe = Probe::boot(image)?;
+    let (mut remote, _) = probe.profile("profile 2000 all")?;
+    remote.run_to(&[kernel.span("interrupt_entry")?.start])?;
+    remote.set_rip(NOWHERE)?;
+    // The last step of the dump.
+    remote.run_to(&[kernel.rust("5fatal11show_events")?.start])?;
+    probe.bus.send_nmi()?;
+    remote.detach()?;
+    let mut guest = probe.session.guest;
+    guest.expect_exit(debug_exit(PANIC))?;
+    let said = guest.transcript();
+    let (_, dump) = said.split_once("panic: ").context("no panic")?;
+    let what =
+        format!("exception in the kernel: vector 14 error 0x10 address {NOWHERE:#x} (cpu 0)");
+    says(dump, &[&what])?;
+    shows_registers(dump, &REGISTERS)
 }
 
 fn bare(context: &Context<'_>) -> Verdict {
