@@ -38,7 +38,7 @@ numbered! {
     pub enum Verdict: u64, text {
         /// There was nothing to prove, or the CPU was not asked to.
         Untried = 0 => "they were not tried",
-        /// The cycle counter counts, at a rate that can be, and interrupts.
+        /// The cycle counter counts, at a rate that can be, interrupts, and tells why.
         Works = 1 => "they count and interrupt",
         /// Access to a register faulted.
         Faults = 2 => "their registers fault",
@@ -48,6 +48,8 @@ numbered! {
         Implausible = 4 => "their rate is absurd",
         /// It counts, and its interrupt does not come.
         Silent = 5 => "they never interrupt",
+        /// It interrupts, and does not tell that it overflowed, or tells so for ever.
+        Misreports = 6 => "they misreport overflows",
     }
 }
 

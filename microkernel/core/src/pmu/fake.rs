@@ -22,6 +22,10 @@ pub enum Mode {
     Faults,
     /// It counts, and never interrupts.
     Silent,
+    /// It never tells that it has overflowed.
+    Blank,
+    /// It tells so always.
+    Stuck,
 }
 
 /// What one access was.
@@ -287,9 +291,17 @@ impl FakeMonitor {
                 counts.get(&msr).or_else(|| registers.get(&msr)).copied()
             }
         };
+        let (count, bits, bit, ..) = self.cycles();
+        let (overflowed, running) = match msr {
+            Msr::INTEL_STATUS | Msr::AMD_STATUS => (bit, 0),
+            _ if msr == count && !self.has_status() => (0, 1 << (bits - 1)),
+            _ => (0, 0),
+        };
         match (self.mode, found) {
             (Mode::Faults, _) | (_, None) => Err(GeneralProtection),
             (Mode::Swallows, _) => Ok(0),
+            (Mode::Blank, Some(value)) => Ok(value & !overflowed | running),
+            (Mode::Stuck, Some(value)) => Ok(value & !running | overflowed),
             (_, Some(value)) => Ok(value),
         }
     }
@@ -405,16 +417,21 @@ pub fn install(monitor: Rc<FakeMonitor>, between: fn()) {
     BETWEEN.set(Some(between));
 }
 
+/// What happens between two accesses.
+pub fn pause() {
+    let between = BETWEEN.get().expect("no counter is offered");
+    between();
+}
+
 /// The monitor of the CPU that this thread plays, as the sampling path reaches it.
 pub struct ThreadMonitor;
 
 impl ThreadMonitor {
     fn access<T>(&self, access: impl FnOnce(&FakeMonitor) -> T) -> T {
         let monitor = INSTALLED.with_borrow(|monitor| monitor.clone());
-        let between = BETWEEN.get().expect("no counter is offered");
-        between();
+        pause();
         let result = access(&monitor.expect("no counter is offered"));
-        between();
+        pause();
         result
     }
 }

@@ -1,8 +1,8 @@
 //! The proof that a CPU's counter is what CPUID claims. Each CPU does it once, for itself.
 //!
 //! It must **count**: hypervisors exist whose counters read as zero, or as what was written last. It must do so at a **rate** that
-//! a processor can have. Its **interrupt** must arrive. And no access may fault, or if it does, that is the answer. All waits are
-//! bounded by the TSC, and each looks at least twice, so that a CPU that was kept from running in between is not judged by that.
+//! a processor can have. Its **interrupt** must arrive, and the overflow must be **told** until it is acknowledged. And no access may
+//! fault, or if it does, that is the answer. All waits are bounded by the TSC, and each looks at least twice, so that a CPU that was kept from running in between is not judged by that.
 //!
 //! A guest's counter may stand still while its hypervisor works, for one while it serves an access to the counter. So the rate is
 //! measured between two reads that are far apart compared with what a read takes, and again if the CPU was kept from running
@@ -185,8 +185,22 @@ impl<B: Bench> Proof<'_, B> {
             stopped?;
         }
         match arrived? {
-            true => Ok(counter.stop(bench)?),
+            true => self.tells(),
             false => Err(Verdict::Silent),
+        }
+    }
+
+    /// That it tells what its interrupt came for, and no longer once that is acknowledged: by the accesses of the sampling path, which
+    /// must not fault. An overflow that is never told is a foreign NMI, and one that is told for ever makes every foreign NMI a sample.
+    fn tells(&self) -> Result<(), Verdict> {
+        let (bench, counter) = (self.bench, &self.counter);
+        let first = counter.enter(bench)?;
+        counter.leave(bench, Some(counter.period_max()))?;
+        let again = counter.has_overflowed(bench)?;
+        counter.stop(bench)?;
+        match (first, again) {
+            (true, false) => Ok(()),
+            _ => Err(Verdict::Misreports),
         }
     }
 

@@ -167,7 +167,8 @@ pub fn run(suite: &mut Suite) {
 /// Whether all of it goes together: a CPU tries what it claims, and measures the rate of what counts.
 fn is_whole(info: MonitorInfo) -> bool {
     let claims = info.interface != Interface::None as u64;
-    let counts = [Verdict::Works, Verdict::Silent].map(|verdict| verdict as u64);
+    let counts = [Verdict::Works, Verdict::Silent, Verdict::Misreports];
+    let counts = counts.map(|verdict| verdict as u64);
     claims == (info.verdict != Verdict::Untried as u64)
         && counts.contains(&info.verdict) == (info.hz > 0)
 }

@@ -181,6 +181,8 @@ fn each_liar_is_told_by_what_it_does_not_do() {
             (Mode::Latches, Verdict::StandsStill),
             (Mode::Faults, Verdict::Faults),
             (Mode::Silent, Verdict::Silent),
+            (Mode::Blank, Verdict::Misreports),
+            (Mode::Stuck, Verdict::Misreports),
         ] {
             let cpu = Cpu::new(claims, mode);
             let begin = cpu.tsc.get();

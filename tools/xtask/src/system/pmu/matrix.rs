@@ -232,7 +232,7 @@ fn told(processors: &Processors, counters: &str, proof: Proof, report: &Report) 
         ensure!(!controls.iter().any(is_off), "{text}");
     }
     let is_measured = processors.rows("rate").count() > 0;
-    let counts = matches!(proof, Proof::Works | Proof::Silent);
+    let counts = matches!(proof, Proof::Works | Proof::Silent | Proof::Misreports);
     ensure!(is_measured == counts, "{text}");
     Ok(())
 }
