@@ -4,7 +4,7 @@
 use super::cpu::{CpuState, DISARMED};
 use super::driver::{Driver, mask};
 use super::machine::Machine;
-use super::own::OwnCounter;
+use super::own::{BOTH, OwnCounter};
 use super::source::{SampleSource, Trigger};
 use crate::base::cpu::CpuId;
 use crate::pmu::Finding;
@@ -156,11 +156,13 @@ impl Driver {
             neighbours.disarm(cpu);
         }
         if state.is_armed(Trigger::Counter) {
-            // From here on no NMI touches the counter; one that is on its way is a late one.
+            // From here on no NMI touches the counter; one that is on its way is a late one, and that is said before.
+            state.late.owed(BOTH);
+            compiler_fence(Ordering::SeqCst);
             state.armed.store(DISARMED, Ordering::Relaxed);
             compiler_fence(Ordering::SeqCst);
             if let Some(own) = state.own.get() {
-                own.stop(machine.monitor(), &state.late);
+                own.stop(machine.monitor());
             }
             return;
         }

@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// Parts of a second after which an interrupt that has not come is lost: it proved to come sooner.
 const LOST: u64 = 1000;
 /// NMIs of an overflow that was dealt with outside of one.
-const BOTH: u64 = 2;
+pub(super) const BOTH: u64 = 2;
 
 /// Cycles from one sample of a CPU to the next.
 // What changes is apart from the counter, which a CPU may not have: so it lies where it need not be asked for.
@@ -62,9 +62,8 @@ impl OwnCounter {
         let Ok(()) = self.counter.start(bus, intervals.next());
     }
 
-    /// Ends. What samples this CPU is changed before.
-    pub(super) fn stop<B: MonitorBus<Fault = Infallible>>(&self, bus: &B, late: &Late) {
-        late.owed(BOTH);
+    /// Ends. What samples this CPU is changed before, and its last NMIs are [owed](Late::owed).
+    pub(super) fn stop<B: MonitorBus<Fault = Infallible>>(&self, bus: &B) {
         let Ok(()) = self.counter.stop(bus);
     }
 

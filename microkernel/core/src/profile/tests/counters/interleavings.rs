@@ -231,6 +231,30 @@ fn play(which: usize, choices: Vec<u8>, steps: &[Step]) -> &'static World {
     world
 }
 
+/// Nothing is owed from before: so what the stop owes must be said before the CPU disarms.
+#[test]
+fn an_interrupt_at_any_step_of_a_stop_is_ours() {
+    const PLACES: usize = 60;
+    const DELIVER: u8 = 12;
+    for which in 0..claims_of_all().len() {
+        for place in 0..PLACES {
+            let steps = [
+                Step::Start(SourceRequest::Pmu),
+                Step::Tick,
+                Step::Tick,
+                Step::Advance(2 * LONGEST),
+                Step::Stop,
+                Step::Tick,
+                Step::Tick,
+            ];
+            let mut choices = vec![0; PLACES];
+            choices[place] = DELIVER;
+            let world = play(which, choices, &steps);
+            assert!(!world.ended.get() && world.wire.borrow().is_empty());
+        }
+    }
+}
+
 /// Each interrupt comes when the next overflow is there, and is taken for that one's: what is owed is owed for the one behind it then.
 #[test]
 fn interrupts_that_lag_behind_are_ours_to_the_last() {
