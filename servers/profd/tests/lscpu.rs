@@ -264,6 +264,28 @@ fn no_leaf_is_read_that_is_not_there() {
     }
 }
 
+/// As an emulator answers for a processor of Intel's without leaf 0xb, with two threads in each of two cores.
+#[test]
+fn leaf_4_tells_threads_from_cores_where_amds_field_is_filled_as_well() {
+    let leaf = |leaf, words| Leaf {
+        leaf,
+        part: 0,
+        words,
+    };
+    let of = |id: u32| -> Leaves {
+        let all = [
+            leaf(1, [0x50654, id << 24 | 0x40800, 0xf6d8_3203, 0x178b_fbfd]),
+            leaf(4, [0x0400_0121, 0x01c0_003f, 0x3f, 1]),
+            leaf(0x8000_0008, [0x3028, 0, 0x2003, 0]),
+        ];
+        all.into_iter().collect()
+    };
+    let all: Vec<Leaves> = (0..4).map(of).collect();
+    let text = processors(&all, |_| MonitorInfo::default(), Source::Tick, false).text(false);
+    let cpus = text.lines().next();
+    assert_eq!(cpus, Some("cpus        4 threads, 2 cores, 1 package"));
+}
+
 /// Leaves that rows are made of, with anything in them.
 fn wild() -> impl Strategy<Value = Leaves> {
     let numbers = [
@@ -314,7 +336,7 @@ proptest! {
         let [interface, version, counters, counter_bits, fixed_counters, fixed_bits, verdict, hz, register_count] = words;
         let monitor = MonitorInfo {
             interface: interface % 5, version, counters, counter_bits, fixed_counters, fixed_bits,
-            verdict: verdict % 7, hz, register_count, ..MonitorInfo::default()
+            verdict: verdict % 8, hz, register_count, ..MonitorInfo::default()
         };
         let text = processors(&leaves, |_| monitor, Source::PmuAmd, true).text(verbose);
         for line in text.lines() {

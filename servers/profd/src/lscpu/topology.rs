@@ -52,10 +52,14 @@ impl Place {
         let id = basic.ebx >> 24;
         let bits = |count: u32| count.max(1).next_power_of_two().trailing_zeros();
         let single = basic.edx & HTT == 0;
+        let cores = leaves.cpuid2(4, 0).eax;
+        let is_legacy = leaves.cpuid1(0x8000_0001).ecx & AMD_LEGACY != 0;
+        // A hypervisor may fill AMD's field on others, too, which say by leaf 4 what it does not.
+        let is_amd = cores == 0 || is_legacy;
         let (thread_bits, package_bits) = match leaves.cpuid1(0x8000_0008).ecx {
             _ if single => (0, 0),
             // Of AMD. The field of the bits may be empty; then the number of threads is one more than the other one.
-            sizes if sizes & 0xff > 0 => {
+            sizes if sizes & 0xff > 0 && is_amd => {
                 let width = sizes >> 12 & 0xf;
                 let package = if width > 0 {
                     width
@@ -68,11 +72,9 @@ impl Place {
             _ => {
                 let package = bits(basic.ebx >> 16 & 0xff);
                 // Without leaf 4, and with AMD's mark for it, the threads are cores.
-                let cores = leaves.cpuid2(4, 0).eax >> 26;
-                let is_legacy = leaves.cpuid1(0x8000_0001).ecx & AMD_LEGACY != 0;
                 let threads = match is_legacy {
                     true => 0,
-                    false => package.saturating_sub(bits(cores + 1)),
+                    false => package.saturating_sub(bits((cores >> 26) + 1)),
                 };
                 (threads, package)
             }
