@@ -49,6 +49,15 @@ impl Amd {
         }
     }
 
+    /// What a register reads as of counters that never tell of an overflow: without a status that is a counter's sign.
+    pub const fn blank(&self, msr: u32, value: u64) -> u64 {
+        match msr {
+            STATUS => 0,
+            FIRST..=LAST if !self.v2 && !msr.is_multiple_of(2) => value | 1 << (WIDTH - 1),
+            _ => value,
+        }
+    }
+
     pub fn read(&self, msr: u32) -> Result<u64, Fault> {
         match msr {
             FIRST..=LAST => {

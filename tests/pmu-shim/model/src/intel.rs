@@ -49,6 +49,11 @@ impl Intel {
         }
     }
 
+    /// What a register reads as of counters that never tell of an overflow.
+    pub const fn blank(msr: u32, value: u64) -> u64 {
+        if msr == STATUS { 0 } else { value }
+    }
+
     pub fn read(&self, msr: u32) -> Result<u64, Fault> {
         match msr {
             VALUES..=VALUES_END => Ok(self.values[(msr - VALUES) as usize]),

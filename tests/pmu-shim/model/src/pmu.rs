@@ -99,6 +99,10 @@ impl Pmu {
         match self.mode {
             Mode::Faulting => Err(Fault),
             Mode::Swallowing => Ok(0),
+            Mode::Blank => Ok(match &self.counters {
+                Counters::Intel(_) => Intel::blank(register, value),
+                Counters::Amd(amd) => amd.blank(register, value),
+            }),
             _ => Ok(value),
         }
     }

@@ -32,6 +32,8 @@ pub enum Mode {
     Absurd,
     /// They count and overflow, and never interrupt.
     Silent,
+    /// They count and interrupt, and never tell that they overflowed.
+    Blank,
     /// Every access faults.
     Faulting,
     /// Of every hundred interrupts the last is lost.
@@ -55,13 +57,14 @@ const INTERFACES: [(&str, Interface); 3] = [
     ("amd2", Interface::AmdV2),
 ];
 
-const MODES: [(&str, Mode); 9] = [
+const MODES: [(&str, Mode); 10] = [
     ("good", Mode::Good),
     ("hidden", Mode::Hidden),
     ("swallowing", Mode::Swallowing),
     ("latched", Mode::Latched),
     ("absurd", Mode::Absurd),
     ("silent", Mode::Silent),
+    ("blank", Mode::Blank),
     ("faulting", Mode::Faulting),
     ("dropping", Mode::Dropping),
     ("late", Mode::Late),
@@ -147,7 +150,7 @@ mod tests {
 
     #[test]
     fn every_setup_has_a_name_that_leads_to_it() {
-        assert_eq!(Setup::all().count(), 27);
+        assert_eq!(Setup::all().count(), 30);
         for setup in Setup::all() {
             assert_eq!(Setup::parse(&setup.to_string()), Some(setup));
         }

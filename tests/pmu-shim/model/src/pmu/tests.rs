@@ -140,6 +140,13 @@ fn each_mode_lies_in_its_way() {
         assert_eq!(pmu.advance(1005, false), Happened::default());
         assert_eq!(pmu.read(driver.value), Ok(5));
 
+        let mut pmu = driver.started("blank", 1000);
+        assert!(pmu.advance(1005, false).nmi());
+        match driver.status {
+            Some((status, _)) => assert_eq!(pmu.read(status), Ok(0)),
+            None => assert_eq!(pmu.read(driver.value), Ok((1 << 47) + 5)),
+        }
+
         let mut faulting = self::pmu(&format!("{}:faulting", driver.name));
         assert_eq!(faulting.read(driver.value), Err(Fault));
         assert_eq!(faulting.write(driver.value, 0), Err(Fault));

@@ -18,7 +18,7 @@ use crate::test::{Context, Verdict};
 use super::machine::{Machine, Tally, Time};
 
 /// How the counters are, in the shim's words, and what must come of it.
-const MODES: [(&str, Outcome); 8] = [
+const MODES: [(&str, Outcome); 9] = [
     ("good", Outcome::Exact),
     ("dropping", Outcome::Dropped),
     ("late", Outcome::Late),
@@ -26,6 +26,7 @@ const MODES: [(&str, Outcome); 8] = [
     ("latched", Outcome::Unused(Proof::StandsStill)),
     ("absurd", Outcome::Unused(Proof::Implausible)),
     ("silent", Outcome::Unused(Proof::Silent)),
+    ("blank", Outcome::Unused(Proof::Misreports)),
     ("faulting", Outcome::Unused(Proof::Faults)),
 ];
 
