@@ -14,7 +14,7 @@ pub struct Fault;
 pub enum Delivery {
     /// It is delivered, as an NMI.
     Nmi,
-    /// It is lost: [`Mode::Dropping`].
+    /// It is lost: [`Mode::Dropping`]; or for now: [`Mode::Tardy`].
     Dropped,
     /// It is lost, since the local vector is masked or no NMI.
     Masked,
@@ -25,7 +25,7 @@ pub enum Delivery {
 pub struct Happened {
     /// A counter overflowed that interrupts, and what became of that.
     pub overflow: Option<Delivery>,
-    /// An interrupt came a second time: [`Mode::Late`].
+    /// An interrupt came behind its time: [`Mode::Late`], [`Mode::Tardy`].
     pub late: bool,
 }
 
@@ -61,8 +61,9 @@ pub struct Pmu {
     debug_control: u64,
     /// Interrupts that the local vector let through.
     interrupts: u64,
-    /// Cycles until an interrupt comes a second time.
+    /// Cycles until an interrupt comes behind its time, and from then on until it does so once more.
     late: Option<u64>,
+    again: Option<u64>,
 }
 
 impl Pmu {
@@ -81,6 +82,7 @@ impl Pmu {
             debug_control,
             interrupts: 0,
             late: None,
+            again: None,
         }
     }
 
@@ -143,7 +145,7 @@ impl Pmu {
         let late = self.late.is_some_and(|left| left <= cycles);
         self.late = match self.late {
             Some(left) if left > cycles => Some(left - cycles),
-            _ => None,
+            _ => self.again.take(),
         };
         let overflow = (!halted && self.count(cycles)).then(|| self.deliver());
         Happened { overflow, late }
@@ -188,6 +190,10 @@ impl Pmu {
         match self.mode {
             Mode::Dropping if goes_wrong => return Delivery::Dropped,
             Mode::Late if goes_wrong => self.late = Some(Mode::LATE),
+            Mode::Tardy if self.interrupts == 1 => {
+                (self.late, self.again) = (Some(Mode::TARDY), Some(Mode::LATE));
+                return Delivery::Dropped;
+            }
             _ => {}
         }
         if let Counters::Intel(intel) = &mut self.counters {

@@ -40,6 +40,8 @@ pub enum Mode {
     Dropping,
     /// Of every hundred interrupts the last comes a second time, [`Mode::LATE`] cycles after the first.
     Late,
+    /// The first interrupt comes [`Mode::TARDY`] cycles behind its overflow, and [`Mode::LATE`] cycles later once more.
+    Tardy,
 }
 
 impl Mode {
@@ -49,6 +51,8 @@ impl Mode {
     pub const ONE_IN: u64 = 100;
     /// Cycles by which the second of two interrupts is late.
     pub const LATE: u64 = 50_000;
+    /// Cycles by which the first interrupt of [`Mode::Tardy`] is late: twice as many as a proof at a cycle each nanosecond waits.
+    pub const TARDY: u64 = 2_000_000;
 }
 
 const INTERFACES: [(&str, Interface); 3] = [
@@ -57,7 +61,7 @@ const INTERFACES: [(&str, Interface); 3] = [
     ("amd2", Interface::AmdV2),
 ];
 
-const MODES: [(&str, Mode); 10] = [
+const MODES: [(&str, Mode); 11] = [
     ("good", Mode::Good),
     ("hidden", Mode::Hidden),
     ("swallowing", Mode::Swallowing),
@@ -68,6 +72,7 @@ const MODES: [(&str, Mode); 10] = [
     ("faulting", Mode::Faulting),
     ("dropping", Mode::Dropping),
     ("late", Mode::Late),
+    ("tardy", Mode::Tardy),
 ];
 
 /// A machine's counters.
@@ -150,7 +155,7 @@ mod tests {
 
     #[test]
     fn every_setup_has_a_name_that_leads_to_it() {
-        assert_eq!(Setup::all().count(), 30);
+        assert_eq!(Setup::all().count(), 33);
         for setup in Setup::all() {
             assert_eq!(Setup::parse(&setup.to_string()), Some(setup));
         }

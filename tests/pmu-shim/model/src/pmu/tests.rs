@@ -192,6 +192,22 @@ fn one_interrupt_in_a_hundred_comes_again_even_if_all_is_stopped() {
 }
 
 #[test]
+fn the_first_interrupt_comes_behind_its_time_and_once_more() {
+    for driver in DRIVERS {
+        let mut pmu = driver.started("tardy", 1000);
+        let first = pmu.advance(1000, false);
+        assert_eq!(first.overflow, Some(Delivery::Dropped));
+        for cycles in [Mode::TARDY, Mode::LATE] {
+            assert_eq!(pmu.advance(cycles - 1, true), Happened::default());
+            assert!(pmu.advance(1, true).late);
+        }
+        assert_eq!(pmu.advance(Mode::TARDY, true), Happened::default());
+        let happened = driver.again(&mut pmu, 1000);
+        assert_eq!(happened.overflow, Some(Delivery::Nmi));
+    }
+}
+
+#[test]
 fn reserved_bits_and_registers_of_others_fault() {
     let mut intel = pmu("intel");
     let written = [

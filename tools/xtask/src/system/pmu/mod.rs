@@ -4,6 +4,7 @@ pub mod claims;
 mod idle;
 pub mod machine;
 mod matrix;
+mod tardy;
 
 use anyhow::ensure;
 use ipc::abi::monitor::Verdict as Proof;
@@ -29,6 +30,7 @@ pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
         Case::new("pmu_amd", || matrix::modes(context, "amd", AMD)),
         Case::new("pmu_amd_v2", || matrix::modes(context, "amd2", AMD_V2)),
         Case::new("pmu_of_an_idle_machine", || idle::says_so(context, "amd2")),
+        Case::new("pmu_behind_its_proof", || tardy::is_ours(context, "intel")),
         Case::new("pmu_intel_on_4_cpus", || {
             matrix::all_cpus(context, "intel", INTEL)
         }),
