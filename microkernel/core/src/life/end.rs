@@ -91,12 +91,15 @@ impl<H: Hardware> Kernel<H> {
         }
     }
 
-    /// Ends a thread that the caller owns and that is in no queue; with its last thread a process ends.
+    /// Ends a thread that the caller owns and that is in no queue; with its last thread a process ends, or with the last that anybody
+    /// could reach it by.
     pub(crate) fn end_thread(&self, cpu: &CpuState, id: ThreadId) {
         let slot = self.thread(id).process.load(Relaxed);
         let none_left = self.retire_thread(cpu, id);
         if none_left {
             self.begin_death(cpu, slot, ExitReason::Exited, 0, None);
+        } else {
+            self.end_unreachable(cpu, slot);
         }
         self.work.retry();
     }

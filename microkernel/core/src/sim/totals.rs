@@ -208,18 +208,21 @@ impl Sim {
     /// Each process that lives has a handle to it, or a thread that has been started or that a handle can start.
     fn check_reach(&self) {
         let pools = &self.kernel.pools;
-        let reaches = |slot: u32| {
-            used(&pools.threads).any(|(_, thread)| {
-                let (state, refs) = (thread.status().state(), thread.refs.load(Relaxed));
-                let stays = state != State::Dead && (state != State::Held || refs > 1);
-                stays && thread.process.load(Relaxed) == slot
-            })
+        let threads = |slot: u32| {
+            used(&pools.threads)
+                .filter(move |(_, thread)| thread.process.load(Relaxed) == slot)
+                .map(|(_, thread)| (thread.status().state(), thread.refs.load(Relaxed)))
+                .collect::<Vec<_>>()
+        };
+        let reaches = |&(state, refs): &(State, u32)| {
+            state != State::Dead && (state != State::Held || refs > 1)
         };
         for (slot, process) in used(&pools.processes) {
             let named = process.names.load(Relaxed) != 0;
+            let threads = threads(slot);
             assert!(
-                process.is_dead() || named || reaches(slot),
-                "process {slot}"
+                process.is_dead() || named || threads.iter().any(reaches),
+                "process {slot} with {threads:?}"
             );
         }
     }

@@ -399,6 +399,30 @@ fn what_can_be_started_or_runs_stays() {
     sim.tear_down();
 }
 
+/// The last thread that runs takes those along that nobody can start.
+#[test]
+fn what_only_a_running_thread_reached_ends_with_it() {
+    let mut sim = Sim::new(2);
+    let root = sim.root;
+    let program = sim.program(60);
+    let (user, running) = sim.held(program);
+    let (_, held) = sim.held(program);
+    sim.issue(root, Syscall::thread_start, &[raw(running)])
+        .results();
+    for handle in [running, held, program.handle] {
+        sim.close(root, handle);
+    }
+    sim.ticks(3);
+    assert!(!sim.kernel.process(program.slot).is_dead());
+    sim.issue(user, Syscall::thread_exit, &[]);
+    assert!(sim.kernel.process(program.slot).is_dead());
+    sim.ticks(8);
+    assert!(told(&mut sim, program));
+    sim.close(root, program.ended);
+    sim.ticks(4);
+    assert_eq!(sim.totals(), sim.baseline);
+}
+
 /// What was not started yet ends with who was about to.
 #[test]
 fn what_was_never_started_ends_with_its_maker() {
