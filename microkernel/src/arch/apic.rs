@@ -47,9 +47,10 @@ impl Local {
         }
     }
 
-    /// Whether the firmware left this CPU's APIC as an x2APIC, from which there is no direct way back.
+    /// Whether this CPU's APIC is an x2APIC: the firmware may have left it so, and there is no direct way back; and one that is claimed and
+    /// not there does not become one.
     #[must_use]
-    pub fn is_x2_already() -> bool {
+    pub fn is_x2() -> bool {
         read_msr(IA32_APIC_BASE) >> 10 & 1 == 1
     }
 }

@@ -120,13 +120,21 @@ fn processor(boot: &Boot) {
 
 /// Switches the boot CPU's own APIC on.
 fn local(boot: &mut Boot, madt: &Madt) -> Result<LocalApic<apic::Local>, OutOfMemory> {
-    let local = if boot.features.x2apic || apic::Local::is_x2_already() {
+    let claims_x2 = boot.features.x2apic || apic::Local::is_x2();
+    if claims_x2 {
+        apic::Local::X2.switch_on();
+    }
+    let local = if apic::Local::is_x2() {
         apic::Local::X2
     } else {
+        if claims_x2 {
+            detail(format_args!("this processor claims an x2APIC and has none"));
+        }
         let (memory, mapper) = (&mut boot.memory, &boot.mapper);
-        apic::Local::X(Registers::map(memory, mapper, madt.local_base)?)
+        let local = apic::Local::X(Registers::map(memory, mapper, madt.local_base)?);
+        local.switch_on();
+        local
     };
-    local.switch_on();
     let local = LocalApic(local);
     local.enable(madt.nmi_inputs);
     PerCpu::current()

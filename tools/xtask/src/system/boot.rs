@@ -38,7 +38,24 @@ pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
             session.profile("100")?;
             session.power_off()
         }),
+        Case::new("boots_with_an_x2apic_that_is_only_claimed", || {
+            claimed_x2apic(context)
+        }),
     ]
+}
+
+/// QEMU's emulator has no x2APIC, and can be made to claim one. The deadline timer, which such models claim as well, is left out.
+fn claimed_x2apic(context: &Context<'_>) -> Verdict {
+    let options = BootOptions {
+        smp: 2,
+        cpu: "Haswell,-tsc-deadline,x-force-features=on".into(),
+        ..BootOptions::default()
+    };
+    let mut session = Session::boot(context, options)?;
+    session.expect("dmesg x2APIC", &["claims an x2APIC and has none"])?;
+    let report = session.profile("200")?;
+    ensure!(report.cpus == 2, "{report:?}");
+    session.power_off()
 }
 
 /// The machine must count its CPUs, and each must have its part in a report of so many milliseconds.
