@@ -23,34 +23,42 @@ fn start() -> Result<usize, Error> {
     Builder::new().stack_size(16 * 1024).spawn(body)?.join()
 }
 
+/// Takes as many as there are.
+fn take_all<T>(taken: &mut Vec<T>, take: &mut impl FnMut() -> Result<T, Error>) {
+    while let Ok(one) = take() {
+        assert!(taken.len() < MANY, "there is no limit");
+        taken.push(one);
+    }
+}
+
 /// Takes all of something, gives it back piece by piece until a thread can be started, and says how many starts failed.
 fn without<T>(mut take: impl FnMut() -> Result<T, Error>) -> usize {
     let mut taken = Vec::with_capacity(MANY);
     // Kept free meanwhile, so that a start that fails is at the place of one that does not.
     let place = Mapping::create(ROOM_PAGES).unwrap();
-    let mut take_all = || {
-        while let Ok(one) = take() {
-            assert!(taken.len() < MANY, "there is no limit");
-            taken.push(one);
-        }
-    };
-    take_all();
+    take_all(&mut taken, &mut take);
     drop(place);
-    take_all();
+    take_all(&mut taken, &mut take);
     let deadline = time::after(60_000 * time::MILLISECOND);
     let mut failed = 0;
-    while let Err(error) = start() {
-        let is_shortage = matches!(
-            error,
-            Error::LimitReached | Error::QuotaExceeded | Error::OutOfMemory
-        );
-        assert!(is_shortage && time::now() < deadline, "{error}");
-        failed += 1;
-        drop(taken.pop());
-        // What was given back counts until after a grace period.
-        thread::sleep(Duration::from_millis(20));
+    loop {
+        let in_time = time::now() < deadline;
+        match start() {
+            // What others had given back before counts until after a grace period, and so was not to be had above.
+            Ok(_) if failed == 0 && in_time => take_all(&mut taken, &mut take),
+            Ok(_) => return failed,
+            Err(error) => {
+                let is_shortage = matches!(
+                    error,
+                    Error::LimitReached | Error::QuotaExceeded | Error::OutOfMemory
+                );
+                assert!(is_shortage && in_time, "{error}");
+                failed += 1;
+                drop(taken.pop());
+                thread::sleep(Duration::from_millis(20));
+            }
+        }
     }
-    failed
 }
 
 /// Handles, notifications, mappings and pages, each in turn.
