@@ -263,6 +263,10 @@ fn finds_busy(suite: &mut Suite, cpu: u64) {
     made("an end", syscall::wait(ended.raw(), NEVER));
 }
 
+/// Nanoseconds of the longest pause, and the golden section of it, whose multiples are spread evenly over it.
+const PAUSES: u64 = 250_000;
+const PAUSE_STEP: u64 = 154_508;
+
 /// Two threads do something again and again, until one of them finds the object busy. What each was answered last.
 fn contend(
     cpu: u64,
@@ -272,15 +276,25 @@ fn contend(
     static OVER: AtomicBool = AtomicBool::new(false);
     OVER.store(false, Ordering::Relaxed);
     let deadline = time::after(PATIENCE);
-    let turns = move |act: &dyn Fn() -> Want| loop {
-        let answer = act();
-        if answer == Err(Error::Busy) || time::now() > deadline {
-            OVER.store(true, Ordering::Relaxed);
+    let turns = move |act: &dyn Fn() -> Want| {
+        let mut pause = 0;
+        loop {
+            let answer = act();
+            if answer == Err(Error::Busy) || time::now() > deadline {
+                OVER.store(true, Ordering::Relaxed);
+            }
+            if OVER.load(Ordering::Relaxed) {
+                return answer;
+            }
+            // Turns right behind each other are in step with the tick, which then never comes in the middle of some: so each is as far
+            // behind the last as no other.
+            pause = (pause + PAUSE_STEP) % PAUSES;
+            let end = time::after(pause);
+            while time::now() < end {
+                core::hint::spin_loop();
+            }
+            made("a turn", syscall::yield_now());
         }
-        if OVER.load(Ordering::Relaxed) {
-            return answer;
-        }
-        made("a turn", syscall::yield_now());
     };
     let other = on(cpu, move || turns(&other));
     [turns(&mine), joined(other)]
