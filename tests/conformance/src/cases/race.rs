@@ -1,18 +1,24 @@
 //! Two threads at the same object at the same time. Which of them comes first is open; that each gets an answer that it can have, and
 //! that nothing is lost, is not.
 
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+extern crate alloc;
 
+use alloc::sync::Arc;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use ipc::abi::info::ThreadState;
 use ipc::abi::startup::names;
 use ipc::abi::{Error, Handle, NEVER, Rights, Syscall, Tag};
 use sysroot::syscall::message::{self, NO_WORDS};
 use sysroot::thread::JoinHandle;
 use sysroot::{OwnedHandle, handle, syscall, time};
 
-use super::{joined, on, status};
+use super::{await_state, joined, on, status};
 use crate::spec::Want;
 use crate::suite::Suite;
-use crate::world::{PATIENCE, QUOTA, QUOTA_MIN, SCRATCH, World, given, held_thread, made, process};
+use crate::world::{
+    PATIENCE, PRIORITY, QUOTA, QUOTA_MIN, SCRATCH, World, given, held_thread, made, process,
+};
 
 /// Rounds of each race.
 const ROUNDS: u64 = 40;
@@ -218,8 +224,8 @@ fn maps(suite: &mut Suite, cpu: u64) {
     }
 }
 
-/// A mapping that another thread is in the middle of is busy. Calls are made in steps; that both are between two of theirs comes sooner or
-/// later.
+/// A mapping that another thread is in the middle of is busy. Who comes into the middle of whom is not left to chance: the others are on
+/// one CPU, below this thread, which wakes when one of them must be half done, and says by priority who goes on. Again, if it was late.
 fn finds_busy(suite: &mut Suite, cpu: u64) {
     let ended = OwnedHandle::new(made("a notification", syscall::notification_create()));
     let child = process(QUOTA, ended.raw(), 1);
@@ -240,64 +246,99 @@ fn finds_busy(suite: &mut Suite, cpu: u64) {
         unsafe { syscall::protect(there, SCRATCH, FAR_PAGES, rights) }
     };
     let (done, gone, busy) = (Ok(()), Err(Error::NotMapped), Err(Error::Busy));
-    let [mapped, unmapped] = contend(cpu, map, unmap);
-    let case = "again and again, while another unmaps";
-    suite.record(Syscall::map, case, mapped, &[busy]);
-    let case = "again and again, while another maps";
+    let to_map = time_of(|| made("a mapping", map()));
+    let to_unmap = time_of(|| made("the end of a mapping", unmap()));
+    let [mapped, unmapped] = until_busy(|| {
+        let mapping = Held::new(cpu, MIDDLE, map);
+        let unmapping = Held::new(cpu, HIGHER, unmap);
+        mapping.go();
+        time::sleep(to_map / 2);
+        unmapping.go();
+        time::sleep(to_unmap / 4);
+        unmapping.set(cpu, LOWER);
+        let answers = [mapping.joined(), unmapping.joined()];
+        // Whether something is left of it is open.
+        let _ = unmap();
+        answers
+    });
+    suite.record(Syscall::map, "while another unmaps it", mapped, &[busy]);
+    let case = "while another is half done mapping";
     suite.record(Syscall::unmap, case, unmapped, &[done, gone]);
-    // Whether something is left of it is open.
-    let _ = unmap();
     made("a mapping", map());
-    let [less, more] = contend(
-        cpu,
-        move || protect(Rights::READ),
-        move || protect(Rights::WRITE),
-    );
-    for answer in [less, more] {
-        let case = "again and again, while another changes it";
-        suite.record(Syscall::protect, case, answer, &[done, busy]);
-    }
-    let either = [less, more].contains(&busy);
-    suite.holds(Syscall::protect, "one of two finds it busy", either);
+    let to_protect = time_of(|| made("a change", protect(Rights::WRITE)));
+    let [first, second] = until_busy(|| {
+        let changing = Held::new(cpu, LOWER, move || protect(Rights::READ));
+        changing.go();
+        time::sleep(to_protect / 2);
+        let second = protect(Rights::WRITE);
+        [second, changing.joined()]
+    });
+    let case = "while another is half done changing it";
+    suite.record(Syscall::protect, case, first, &[busy]);
+    let case = "while another would change it too";
+    suite.record(Syscall::protect, case, second, &[done]);
     made("an end", syscall::process_kill(there, 0));
     made("an end", syscall::wait(ended.raw(), NEVER));
 }
 
-/// Nanoseconds of the longest pause, and the golden section of it, whose multiples are spread evenly over it.
-const PAUSES: u64 = 250_000;
-const PAUSE_STEP: u64 = 154_508;
+/// Priorities below that of this thread.
+const HIGHER: u64 = PRIORITY - 1;
+const MIDDLE: u64 = PRIORITY - 2;
+const LOWER: u64 = PRIORITY - 3;
 
-/// Two threads do something again and again, until one of them finds the object busy. What each was answered last.
-fn contend(
-    cpu: u64,
-    mine: impl Fn() -> Want,
-    other: impl Fn() -> Want + Send + 'static,
-) -> [Want; 2] {
-    static OVER: AtomicBool = AtomicBool::new(false);
-    OVER.store(false, Ordering::Relaxed);
+/// A thread that is there, and makes its call when it is told to.
+struct Held {
+    thread: JoinHandle<Want>,
+    gate: Arc<OwnedHandle>,
+}
+
+impl Held {
+    fn new(cpu: u64, priority: u64, act: impl FnOnce() -> Want + Send + 'static) -> Self {
+        let gate = Arc::new(OwnedHandle::new(made(
+            "a notification",
+            syscall::notification_create(),
+        )));
+        let opened = Arc::clone(&gate);
+        let thread = on(cpu, move || {
+            made("a wait", syscall::wait(opened.raw(), NEVER));
+            act()
+        });
+        await_state(thread.handle(), ThreadState::Waiting);
+        let held = Self { thread, gate };
+        held.set(cpu, priority);
+        held
+    }
+
+    fn go(&self) {
+        made("a signal", syscall::signal(self.gate.raw(), 1));
+    }
+
+    fn set(&self, cpu: u64, priority: u64) {
+        let set = syscall::thread_set(self.thread.handle(), priority, cpu);
+        made("a priority", set);
+    }
+
+    fn joined(self) -> Want {
+        joined(self.thread)
+    }
+}
+
+/// Nanoseconds that something takes.
+fn time_of(act: impl FnOnce()) -> u64 {
+    let start = time::now();
+    act();
+    time::now() - start
+}
+
+/// Does something until the first of its two answers is that the object is busy.
+fn until_busy(mut attempt: impl FnMut() -> [Want; 2]) -> [Want; 2] {
     let deadline = time::after(PATIENCE);
-    let turns = move |act: &dyn Fn() -> Want| {
-        let mut pause = 0;
-        loop {
-            let answer = act();
-            if answer == Err(Error::Busy) || time::now() > deadline {
-                OVER.store(true, Ordering::Relaxed);
-            }
-            if OVER.load(Ordering::Relaxed) {
-                return answer;
-            }
-            // Turns right behind each other are in step with the tick, which then never comes in the middle of some: so each is as far
-            // behind the last as no other.
-            pause = (pause + PAUSE_STEP) % PAUSES;
-            let end = time::after(pause);
-            while time::now() < end {
-                core::hint::spin_loop();
-            }
-            made("a turn", syscall::yield_now());
+    loop {
+        let answers = attempt();
+        if answers[0] == Err(Error::Busy) || time::now() > deadline {
+            return answers;
         }
-    };
-    let other = on(cpu, move || turns(&other));
-    [turns(&mine), joined(other)]
+    }
 }
 
 /// Two threads do something at the same time.
