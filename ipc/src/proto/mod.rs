@@ -13,6 +13,7 @@ pub mod message;
 pub mod operation;
 pub mod profd;
 pub mod protocol;
+pub mod remote;
 pub mod stream;
 pub mod system;
 
