@@ -4,7 +4,9 @@
 //! it carries what is typed and shown as [`stream`](super::stream), and answers [`Describe`] and [`Finish`]; whoever holds
 //! it may, and nobody else. When the last copy of it is closed the session is over, so one that nobody took up ends at
 //! once, and one whose program has died does too. A session that the other side has left answers reads and writes with
-//! [`StreamError::Closed`](super::stream::StreamError::Closed).
+//! [`StreamError::Closed`](super::stream::StreamError::Closed), and so does one whose server was started again. Its holder may
+//! outlive that server, whose endpoint stays the same: so a server uses no badge that an earlier instance may have used, and
+//! begins, for one, with the time.
 //!
 //! The numbers of both protocols differ, so that one endpoint serves them ([`serve`]).
 
@@ -37,6 +39,10 @@ impl fmt::Display for Role {
 }
 
 /// What a session is for.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it is decoded once, where it is used, without a heap"
+)]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, MaxSize)]
 pub enum Purpose {
     /// Somebody at a terminal: lines are edited and echoed; output is text with CR LF and escape sequences.
@@ -92,7 +98,7 @@ pub enum Status {
 /// Why the server refuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, MaxSize)]
 pub enum RemoteError {
-    /// Too many calls wait already; try again later.
+    /// Another call took the place of this one, or the kernel has no room for it; try again later.
     Busy,
     /// This operation is not for this handle: `accept` is for the endpoint, the others for a session's.
     NotYours,
@@ -103,7 +109,7 @@ pub enum RemoteError {
 impl fmt::Display for RemoteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Busy => "too many wait for a session",
+            Self::Busy => "another call waits for sessions",
             Self::NotYours => "this handle is not for that",
             Self::Over => "the session is over",
         })
@@ -114,9 +120,10 @@ impl core::error::Error for RemoteError {}
 
 crate::protocol! {
     error RemoteError;
-    /// Gives the next session that was opened: a handle with CALL and TRANSFER and a badge of its own. Parked until there is
-    /// one, which is for ever where the remote shell is off. A caller that has died meanwhile cannot be answered: the
-    /// session then goes to the next.
+    /// Gives the next session that was opened: a handle with CALL, DUPLICATE and TRANSFER and a badge of its own. Parked until
+    /// there is one, which is for ever where the remote shell is off. One call is kept: another takes its place, as that of a
+    /// shell that was started again does, and it is refused as busy. A caller that has died cannot be answered: the
+    /// session waits for the next.
     16 Accept = accept(()) -> (), handles [H; 1];
     /// Tells what the session is.
     17 Describe = describe(()) -> Opened;
