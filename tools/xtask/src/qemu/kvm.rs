@@ -7,7 +7,9 @@
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::path::Path;
-use std::process::{ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::cli::{Accel, BootOptions};
 use crate::text;
@@ -16,6 +18,11 @@ use super::command::bare;
 
 /// The model that is the host's own CPU, which only the host has.
 pub const HOST: &str = "host";
+
+/// How long QEMU may take to make a machine and end it.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// From one look whether it has ended to the next.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// Falls back to TCG, with a message that says why, if KVM was asked for and does not work.
 pub fn choose(options: &mut BootOptions) {
@@ -49,6 +56,8 @@ enum Unusable {
     Said(String),
     /// QEMU ends without a word.
     Ended(ExitStatus),
+    /// QEMU does not end.
+    Hangs,
     /// It is `kvm_pvm`.
     Paravirtual,
 }
@@ -59,6 +68,11 @@ impl fmt::Display for Unusable {
             Self::Io(error) => write!(f, "{error}"),
             Self::Said(words) => f.write_str(words),
             Self::Ended(status) => write!(f, "QEMU ended with {status}"),
+            Self::Hangs => write!(
+                f,
+                "QEMU with it does not answer within {} s",
+                PATIENCE.as_secs()
+            ),
             Self::Paravirtual => f.write_str("it is kvm_pvm, for guests that are made for it"),
         }
     }
@@ -76,15 +90,37 @@ fn try_out(cpu: &str) -> Result<(), Unusable> {
         // It may have aborted already; its status says so.
         let _ = stdin.write_all(b"quit\n");
     }
-    let mut said = Vec::new();
-    if let Some(mut stderr) = child.stderr.take() {
-        stderr.read_to_end(&mut said).map_err(Unusable::Io)?;
-    }
-    let status = child.wait().map_err(Unusable::Io)?;
+    let stderr = child.stderr.take();
+    let said = thread::spawn(move || -> io::Result<Vec<u8>> {
+        let mut said = Vec::new();
+        if let Some(mut stderr) = stderr {
+            stderr.read_to_end(&mut said)?;
+        }
+        Ok(said)
+    });
+    let status = ended(&mut child, PATIENCE)?;
+    let said = said.join().expect("reading does not panic");
+    let said = said.map_err(Unusable::Io)?;
     if status.success() {
         return Ok(());
     }
     Err(reason(&String::from_utf8_lossy(&said)).map_or(Unusable::Ended(status), Unusable::Said))
+}
+
+/// Waits until QEMU has ended; kills it if it does not in this time.
+fn ended(child: &mut Child, patience: Duration) -> Result<ExitStatus, Unusable> {
+    let deadline = Instant::now() + patience;
+    loop {
+        if let Some(status) = child.try_wait().map_err(Unusable::Io)? {
+            return Ok(status);
+        }
+        if Instant::now() > deadline {
+            child.kill().map_err(Unusable::Io)?;
+            child.wait().map_err(Unusable::Io)?;
+            return Err(Unusable::Hangs);
+        }
+        thread::sleep(LOOK);
+    }
 }
 
 /// Whether KVM runs guests by the processor's own means, by the modules that the host has.
@@ -105,6 +141,8 @@ fn reason(said: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
 
     #[test]
@@ -118,6 +156,17 @@ mod tests {
         let why = reason(said).unwrap();
         assert_eq!(why, "Could not access KVM kernel module: Permission denied");
         assert_eq!(reason("\nqemu: warning: x\n"), None);
+    }
+
+    #[test]
+    fn a_qemu_that_hangs_is_killed() {
+        let mut child = Command::new("sleep").arg("600").spawn().unwrap();
+        let status = ended(&mut child, Duration::from_millis(50));
+        assert!(matches!(status, Err(Unusable::Hangs)));
+        assert!(child.try_wait().unwrap().is_some());
+        let mut child = Command::new("false").spawn().unwrap();
+        let status = ended(&mut child, PATIENCE);
+        assert!(status.is_ok_and(|status| !status.success()));
     }
 
     #[test]
