@@ -6,7 +6,7 @@ use crate::base::cpu::CpuId;
 use crate::base::regs::{Reg, SavedRegs};
 use crate::hardware::{PhysWords, Words};
 use crate::mem::entry::Entry;
-use crate::pmu::fake::{ThreadMonitor, pause};
+use crate::pmu::fake::thread::{ThreadMonitor, pause};
 use crate::profile::{KernelWords, Machine, Names, Span, ThreadView, Threads};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
