@@ -22,7 +22,7 @@ use crate::digest::fnv1a;
 /// Boundary, within the archive, on which the data of every file begins.
 pub const ALIGNMENT: usize = 4096;
 /// Largest archive, in bytes.
-pub const SIZE_MAX: usize = 4 << 20;
+pub const SIZE_MAX: usize = 8 << 20;
 /// Most files in an archive, fillers included: a bound for every walk over it.
 pub const FILES_MAX: usize = 128;
 /// Longest name of a file, in bytes.

@@ -19,6 +19,8 @@ pub const INTERRUPTS: u32 = 192;
 pub const PRIORITY_MAX: u8 = 31;
 /// Mappings that a process has at most.
 pub const MAPPINGS_MAX: u64 = 64;
+/// Longest boot command line that is kept, in bytes.
+pub const COMMAND_LINE_MAX: usize = 1024;
 /// Longest process name, in bytes.
 pub const NAME_MAX: usize = 16;
 /// Longest line of the kernel log in bytes, with what it begins with and the end of line; longer text goes on in another line.

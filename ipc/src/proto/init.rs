@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Text, TooLong};
 use crate::abi;
-use crate::abi::layout::NAME_MAX;
+use crate::abi::layout::{COMMAND_LINE_MAX, NAME_MAX};
 
 mod ending;
 mod event;
@@ -28,6 +28,9 @@ pub const RUNNING_MAX: usize = 96;
 
 /// Name of a program.
 pub type Name = Text<NAME_MAX>;
+
+/// The boot command line: words with a blank between them. Each program that has settings there knows its own.
+pub type CommandLine = Text<COMMAND_LINE_MAX>;
 
 /// Arguments of a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, MaxSize)]
@@ -163,6 +166,8 @@ crate::protocol! {
     7 NextEvent = next_event(u64) -> Option<Event>;
     /// Gives the first program that `spawn` can start, by name, behind this one; none if there is none.
     8 NextProgram = next_program(Name) -> Option<Name>;
+    /// Gives the boot command line.
+    9 ReadCommandLine = command_line(()) -> CommandLine;
 }
 
 #[cfg(test)]

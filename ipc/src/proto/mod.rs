@@ -10,6 +10,7 @@ pub mod init;
 mod kernel_error;
 pub mod loopback;
 pub mod message;
+pub mod net;
 pub mod operation;
 pub mod profd;
 pub mod protocol;

@@ -12,6 +12,7 @@ use std::rc::Rc;
 
 use ipc::abi::exit::{ExitReason, ProcessStatus};
 use ipc::abi::{Error, Handle, Rights};
+use ipc::proto::init::CommandLine;
 
 use crate::machine::{FirstThread, Machine, Pages};
 pub use handle::{FakeHandle, ProcessHandle};
@@ -19,6 +20,9 @@ use handle::{SHARE, ears, has};
 use ledger::Given;
 pub use ledger::{FakeProcess, Ledger};
 pub use system::{archive, config, program};
+
+/// What the machine was booted with.
+pub const COMMAND_LINE: &str = "verbose ip=10.0.2.15/24";
 
 /// The kernel.
 pub struct FakeMachine(pub Rc<RefCell<Ledger>>);
@@ -212,6 +216,9 @@ impl Machine for FakeMachine {
         self.handle(SHARE | Rights::READ | Rights::WRITE)
     }
 
+    fn command_line(&mut self) -> Result<CommandLine, Error> {
+        Ok(CommandLine::cut(COMMAND_LINE))
+    }
     fn flush(&mut self, _: &FakeHandle) -> bool {
         let mut ledger = self.0.borrow_mut();
         ledger.flushed += 1;

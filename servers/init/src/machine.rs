@@ -7,6 +7,7 @@ use core::fmt;
 use ipc::abi::exit::ProcessStatus;
 use ipc::abi::startup::ControlBlock;
 use ipc::abi::{Error, Handle, Rights};
+use ipc::proto::init::CommandLine;
 
 /// What pages are mapped from.
 #[derive(Clone, Copy, Debug)]
@@ -185,6 +186,12 @@ pub trait Machine {
     /// # Errors
     /// See the call `memory_physical`.
     fn device(&mut self, base: u64, pages: u64) -> Result<Self::Handle, Error>;
+
+    /// The boot command line.
+    ///
+    /// # Errors
+    /// See the call `system_info`.
+    fn command_line(&mut self) -> Result<CommandLine, Error>;
 
     /// Fails all calls that wait at an endpoint. Answers whether the end of some process was heard of meanwhile.
     fn flush(&mut self, endpoint: &Self::Handle) -> bool;

@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 
 use ipc::abi::info::ThreadState;
 use ipc::proto::init::{
-    Event, ExitReport, InitError, Kill, Name, Next, NextEvent, NextProgram, ProcessInfo, Release,
-    Service, Spawn, SpawnProgram, Subscribe, Wait,
+    Event, ExitReport, InitError, Kill, Name, Next, NextEvent, NextProgram, ProcessInfo,
+    ReadCommandLine, Release, Service, Spawn, SpawnProgram, Subscribe, Wait,
 };
 use ipc::proto::system::INIT;
 use ipc::proto::{Call, Responder, Served};
@@ -155,5 +155,14 @@ impl<M: Machine, P: Responder<Handle = M::Handle>> Service<P> for Supervisor<'_,
         after: Name,
     ) -> Served<NextProgram, P::Handle> {
         Ok(call.reply(self.program_after(&after)))
+    }
+
+    fn command_line(
+        &mut self,
+        call: Call<'_, P, ReadCommandLine>,
+        (): (),
+    ) -> Served<ReadCommandLine, P::Handle> {
+        let line = self.machine.command_line().map_err(kernel_refusal)?;
+        Ok(call.reply(line))
     }
 }

@@ -5,12 +5,13 @@ use core::fmt;
 use init::machine::{FirstThread, Machine, Pages};
 use init::{Supervisor, config};
 use ipc::abi::exit::ProcessStatus;
-use ipc::abi::layout::PAGE_SIZE;
+use ipc::abi::info::InfoKind;
+use ipc::abi::layout::{COMMAND_LINE_MAX, PAGE_SIZE};
 use ipc::abi::startup::names;
 use ipc::abi::{Error, Handle, NOW, Rights};
 use ipc::bootfs::{Bootfs, SYSTEM};
 use ipc::proto::Message;
-use ipc::proto::init::dispatch;
+use ipc::proto::init::{CommandLine, dispatch};
 use ipc::proto::system::INIT;
 use sysroot::process::{self, Process};
 use sysroot::{
@@ -217,6 +218,14 @@ impl Machine for Kernel {
 
     fn device(&mut self, base: u64, pages: u64) -> Result<OwnedHandle, Error> {
         syscall::memory_physical(self.system, base, pages).map(OwnedHandle::new)
+    }
+
+    fn command_line(&mut self) -> Result<CommandLine, Error> {
+        let mut bytes = [0; COMMAND_LINE_MAX];
+        let len = record::system_text(self.system, InfoKind::CommandLine, &mut bytes)?;
+        let line = bytes.get(..len).unwrap_or_default();
+        // The kernel keeps nothing but printable ASCII.
+        Ok(CommandLine::cut(str::from_utf8(line).unwrap_or_default()))
     }
 
     fn flush(&mut self, endpoint: &OwnedHandle) -> bool {

@@ -47,6 +47,7 @@ fn wire_bytes_of_requests_are_pinned() {
             (6, "subscribe"),
             (7, "next_event"),
             (8, "next_program"),
+            (9, "command_line"),
         ]
     );
 }

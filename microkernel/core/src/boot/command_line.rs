@@ -32,6 +32,18 @@ const WORDS: [(&str, Word); 5] = [
     ("panic=stack", Word::Fail(Trouble::Stack)),
 ];
 
+/// What programs read there: whole words, and the beginnings of words that go on with a value.
+const OF_PROGRAMS: [&str; 4] = ["ip=", "gw=", "udpshell=", "udpshell-open"];
+
+/// Whether a program will look at the word.
+fn is_for_program(text: &str) -> bool {
+    let names = |name: &str| match name.ends_with('=') {
+        true => text.starts_with(name),
+        false => text == *name,
+    };
+    OF_PROGRAMS.iter().any(|name| names(name))
+}
+
 fn known(text: &str) -> Option<Word> {
     let entry = WORDS.iter().find(|(name, _)| *name == text);
     entry.map(|&(_, word)| word)
@@ -56,7 +68,7 @@ pub struct Unknown<'a>(&'a str);
 impl<'a> Unknown<'a> {
     fn words(self) -> impl Iterator<Item = &'a str> {
         let words = self.0.split(' ');
-        words.filter(|word| !word.is_empty() && known(word).is_none())
+        words.filter(|word| !word.is_empty() && known(word).is_none() && !is_for_program(word))
     }
 }
 
@@ -67,7 +79,7 @@ impl Display for Unknown<'_> {
             write!(f, " {word}")?;
         }
         f.write_str(" (known:")?;
-        for (name, _) in WORDS {
+        for name in WORDS.iter().map(|(name, _)| name).chain(&OF_PROGRAMS) {
             write!(f, " {name}")?;
         }
         f.write_str(")")
@@ -90,12 +102,16 @@ mod tests {
 
     #[test]
     fn unknown_words_are_named_with_the_known_ones() {
-        for silent in ["", "  ", "verbose", " panic=test  verbose"] {
+        let for_programs = "ip=10.0.2.15/24 gw=x udpshell=99999 udpshell-open";
+        for silent in ["", "  ", "verbose", " panic=test  verbose", for_programs] {
             assert!(unknown(silent).is_none(), "{silent:?}");
         }
         assert_eq!(
-            unknown("panic=x verbose  Verbose").unwrap().to_string(),
-            "not known on the command line: panic=x Verbose (known: verbose trace panic=test panic=fault panic=stack)"
+            unknown("panic=x verbose  Verbose ip udpshell-opened")
+                .unwrap()
+                .to_string(),
+            "not known on the command line: panic=x Verbose ip udpshell-opened (known: verbose trace panic=test panic=fault \
+             panic=stack ip= gw= udpshell= udpshell-open)"
         );
     }
 }

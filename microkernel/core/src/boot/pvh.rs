@@ -6,7 +6,7 @@
 use super::memory::{Range, RangeSet};
 use super::{PhysRead, half, word};
 use heapless::{String, Vec};
-use ipc::abi::layout::PHYSICAL_END;
+use ipc::abi::layout::{COMMAND_LINE_MAX, PHYSICAL_END};
 
 /// First word of the start information.
 pub const MAGIC: u32 = 0x336e_c578;
@@ -20,8 +20,6 @@ const ENTRY_SIZE: u64 = 24;
 const ENTRIES_MAX: u32 = 256;
 /// An entry's type that means RAM.
 const TYPE_RAM: u32 = 1;
-/// Longest command line kept, in bytes.
-pub const COMMAND_LINE_MAX: usize = 1024;
 
 /// What a boot loader tells, whatever its protocol.
 #[derive(Debug)]

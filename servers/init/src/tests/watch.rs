@@ -92,3 +92,11 @@ fn subscribers_are_signalled_until_they_are_gone() {
         assert_eq!(ledger.borrow().signals, 1);
     });
 }
+
+#[test]
+fn anybody_may_read_the_command_line() {
+    booted(|bench, _| {
+        let line = bench.client().command_line(&()).unwrap();
+        assert_eq!(line.as_str(), "verbose ip=10.0.2.15/24");
+    });
+}
