@@ -19,6 +19,9 @@ usage: ./run.sh [boot] [OPTIONS] [-- QEMU ARGS]
        ./run.sh bench [--check]
            build, then count the instructions of what is done most; with
            --check, fail if a figure is above its budget
+       ./run.sh sonde ARGUMENTS
+           build the client of the remote shell and run it: it finds the machine
+           that was booted last, and its key; ./run.sh sonde --help has more
        ./run.sh new NAME [--server]
            make the skeleton of a program, or of a server and its client
 options:
@@ -27,7 +30,7 @@ options:
   --cpu MODEL      CPU model, one of QEMU's (max)
   --accel tcg|kvm  emulate (tcg), or use the host's CPU if it can
   --cmdline STR    kernel command line
-  --udp-port P     loopback port that reaches the guest's remote shell (7663)
+  --udp-port P     loopback port that reaches the guest's remote shell (5555)
   --timeout S      stop after S seconds, with status 124
   --gdb            wait for gdb, and print the command that starts it
   --icount         deterministic time: one nanosecond an instruction
@@ -67,7 +70,7 @@ value_of() {
 
 command=boot
 case ${1-} in
-boot | build | test | soak | bench | new)
+boot | build | test | soak | bench | sonde | new)
     command=$1
     shift
     ;;
@@ -113,7 +116,7 @@ boot)
             [[ $1 == *=* ]] || shift
             shift
             ;;
-        *) refuse "there is no \`$1\`; the commands are boot, build, test, soak, bench and new" ;;
+        *) refuse "there is no \`$1\`; the commands are boot, build, test, soak, bench, sonde and new" ;;
         esac
     done
     ;;
@@ -122,7 +125,7 @@ esac
 export SONDE_INVOKED_FROM=$PWD # relative paths among QEMU's arguments begin there
 cd "$here"
 cache=${CARGO_TARGET_DIR:-target}/toolchain
-if [[ $command == build || $command == new ]]; then
+if [[ $command == build || $command == new || $command == sonde ]]; then
     sysroot/scripts/setup.sh "$cache"
 else
     sysroot/scripts/setup.sh "$cache" qemu

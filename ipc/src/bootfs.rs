@@ -45,6 +45,8 @@ pub const NEEDS: &str = "needs";
 pub const KERNEL: &str = "kernel";
 /// The file that holds the kernel's symbol table ([`crate::symtab`]).
 pub const KERNEL_SYMBOLS: &str = "kernel.sym";
+/// The file that holds the keys of the remote shell, a line each: a role and 64 hexadecimal digits.
+pub const REMOTE_KEYS: &str = "etc/remote.keys";
 /// Beginning of the names of program images.
 pub const PROGRAMS: &str = "bin/";
 /// Beginning of the names of programs' symbol tables; the rest is as in the name of the image.

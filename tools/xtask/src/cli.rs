@@ -117,6 +117,13 @@ pub enum Command {
         #[arg(last = true, required = true)]
         program: Vec<OsString>,
     },
+    /// Build the client of the remote shell, and become it.
+    #[command(disable_help_flag = true)]
+    Sonde {
+        /// Its arguments.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
     /// Build, then pass every test.
     Test {
         /// Only the tests whose `suite::name` contains this.

@@ -8,6 +8,7 @@ mod cli;
 mod gdb;
 mod new;
 mod qemu;
+mod remote;
 mod soak;
 mod system;
 mod test;
@@ -18,6 +19,7 @@ use std::process::ExitCode;
 
 use cli::{Cli, Command};
 use new::Kind;
+use remote::Machines;
 use workspace::Workspace;
 
 fn main() -> ExitCode {
@@ -26,7 +28,8 @@ fn main() -> ExitCode {
         Command::Build => build::build(&workspace, &build::SHIPPED).map(|_| ExitCode::SUCCESS),
         Command::Boot(options) => {
             let image = build::build(&workspace, &build::SHIPPED)?;
-            qemu::boot(&image, &options).map(ExitCode::from)
+            let machines = Machines::of(&workspace);
+            qemu::boot(&image, &options, &machines).map(ExitCode::from)
         }
         Command::Bench { check } => bench::run(&workspace, check),
         Command::Soak { minutes, filter } => {
@@ -37,6 +40,7 @@ fn main() -> ExitCode {
             new::run(&workspace, &name, kind)
         }
         Command::Become { parent, program } => Err(child::replace(parent, &program)),
+        Command::Sonde { arguments } => Err(remote::replace(&workspace, &arguments)),
         Command::Test { filter } => test::run(&workspace, filter.as_deref().unwrap_or("")),
     });
     result.unwrap_or_else(|error| {

@@ -22,6 +22,7 @@ use ipc::name::KERNEL_CRATES;
 use ipc::proto::system::{Start, SystemConfig};
 
 use crate::gdb;
+use crate::remote;
 use crate::workspace::Workspace;
 use compile::Executable;
 use config::SystemFile;
@@ -56,6 +57,7 @@ pub fn build(workspace: &Workspace, edition: &Edition) -> Result<Image> {
     let mut archive = Archive::default();
     archive.add(bootfs::SYSTEM, &postcard::to_stdvec(&config)?);
     archive.add(bootfs::NEEDS, memory_needed(&config).to_string().as_bytes());
+    archive.add(bootfs::REMOTE_KEYS, &fs::read(remote::keys(workspace)?)?);
     let kernel_elf = add(&mut archive, bootfs::KERNEL, &kernel, &out)?;
     archive.add(
         bootfs::KERNEL_SYMBOLS,
@@ -81,7 +83,7 @@ pub fn build(workspace: &Workspace, edition: &Edition) -> Result<Image> {
 
     let (kernel_path, bootfs_path) = (out.join("kernel"), out.join(edition.archive));
     replace(&kernel_path, &strip::strip_debug(&kernel_elf)?)?;
-    replace(&bootfs_path, &bytes)?;
+    replace_private(&bootfs_path, &bytes)?;
     replace(&out.join(gdb::SCRIPT), gdb::script().as_bytes())?;
     Ok(Image {
         kernel: kernel_path,
@@ -151,6 +153,14 @@ fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
         return Ok(());
     }
     in_one_step(path, |temporary| fs::write(temporary, content))
+}
+
+/// The same for a file that nobody but its owner can read: it holds the keys of the remote shell.
+fn replace_private(path: &Path, content: &[u8]) -> io::Result<()> {
+    if fs::read(path).is_ok_and(|old| old == content) {
+        return Ok(());
+    }
+    in_one_step(path, |temporary| remote::write_private(temporary, content))
 }
 
 /// Makes a file under another name first.

@@ -20,8 +20,8 @@ use pmu_model::setup::WORD;
 use crate::child;
 use crate::cli::{Accel, BootOptions, Shim};
 
-/// UDP port of the remote shell, in the guest and, unless another is asked for, on the host: SOND on a telephone.
-pub const REMOTE_SHELL_PORT: u16 = 7663;
+/// UDP port of the remote shell, in the guest and, unless another is asked for, on the host.
+pub const REMOTE_SHELL_PORT: u16 = 5555;
 
 /// Where the guest's serial line goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn the_port_is_forwarded_from_loopback_only() {
         let line = line(BootOptions::default(), Network::Forward(9000));
-        assert!(line.contains("hostfwd=udp:127.0.0.1:9000-:7663 "), "{line}");
+        assert!(line.contains("hostfwd=udp:127.0.0.1:9000-:5555 "), "{line}");
         assert_eq!(line.matches("hostfwd").count(), 1);
     }
 

@@ -16,6 +16,7 @@ use signal_hook::iterator::Signals;
 use crate::build::Image;
 use crate::cli::{BootOptions, WRONG_ARGUMENT};
 use crate::gdb;
+use crate::remote::Machines;
 use crate::text;
 
 use super::{
@@ -39,7 +40,7 @@ enum Event {
 ///
 /// # Errors
 /// If QEMU cannot be started.
-pub fn boot(image: &Image, options: &BootOptions) -> Result<u8> {
+pub fn boot(image: &Image, options: &BootOptions, machines: &Machines) -> Result<u8> {
     if let Err(error) = cpu::check(options) {
         eprintln!("{}", text::wrapped(&format!("error: {error}")));
         return Ok(WRONG_ARGUMENT);
@@ -58,6 +59,10 @@ pub fn boot(image: &Image, options: &BootOptions) -> Result<u8> {
         network: network(options.udp_port),
         debugger,
         options,
+    };
+    let _running = match machine.network {
+        Network::Forward(port) => Some(machines.add(port)?),
+        Network::Closed => None,
     };
     // Before QEMU starts, so that no signal can end this process alone and leave QEMU behind.
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;

@@ -7,6 +7,7 @@ use ipc::bootfs::{Bootfs, SYSTEM, fields};
 use ipc::proto::system::SystemConfig;
 
 use crate::build::Image;
+use crate::remote;
 use crate::test::Context;
 
 /// The shipped image with a changed archive, or none. The archive is written to a file of this name and stays there.
@@ -60,7 +61,7 @@ fn changed_image(
         let directory = context.workspace.target.join("system-tests");
         fs::create_dir_all(&directory)?;
         let path = directory.join(format!("bootfs-{name}"));
-        fs::write(&path, bytes)?;
+        remote::write_private(&path, &bytes)?;
         bootfs = Some(path);
     }
     Ok(Image {

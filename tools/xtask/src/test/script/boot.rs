@@ -138,7 +138,7 @@ fn options(context: &Context<'_>) -> Verdict {
         "-m\n77M\n",
         "-append\na  b\n",
         "-icount\nshift=0,sleep=off\n",
-        "user,id=net,hostfwd=udp:127.0.0.1:4000-:7663\n",
+        "user,id=net,hostfwd=udp:127.0.0.1:4000-:5555\n",
     ] {
         ensure!(words.contains(expected), "no {expected:?} in:\n{words}");
     }

@@ -1,0 +1,145 @@
+//! The command line.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::process::{self, ExitCode};
+use std::str::FromStr;
+
+use anyhow::Result;
+use clap::{Args, Parser, Subcommand};
+
+use crate::load;
+
+/// Status for a machine that could not be asked, after a line that says why.
+pub const NO_ANSWER: u8 = 3;
+
+/// Asks a machine from elsewhere, and loads its network.
+#[derive(Debug, Parser)]
+#[command(name = "sonde", arg_required_else_help = false)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Send datagrams, count those that come back, and tell rates and loss
+    Load(LoadOptions),
+}
+
+/// A load.
+#[derive(Args, Clone, Debug)]
+pub struct LoadOptions {
+    /// Where the datagrams go
+    #[arg(value_name = "HOST:PORT")]
+    pub peer: String,
+    /// Bytes of a datagram
+    #[arg(long, value_name = "BYTES", default_value_t = 64, allow_hyphen_values = true, value_parser = number(load::SIZE_MIN..=load::SIZE_MAX))]
+    pub size: usize,
+    /// Datagrams in a second, of all threads together; 0 is as many as can be
+    #[arg(long, value_name = "N", default_value_t = 0, allow_hyphen_values = true, value_parser = number(0..=load::PPS_MAX))]
+    pub pps: u64,
+    /// How long, in seconds; 0 is until Ctrl-C
+    #[arg(long, value_name = "S", default_value_t = 10, allow_hyphen_values = true, value_parser = number(0..=load::SECS_MAX))]
+    pub secs: u64,
+    /// How many threads send, each from a port of its own
+    #[arg(long, value_name = "N", default_value_t = 1, allow_hyphen_values = true, value_parser = number(1..=load::THREADS_MAX))]
+    pub threads: u64,
+}
+
+impl Cli {
+    /// What the process was told to do. A mistake ends it, after a line that names it, with status 2.
+    #[must_use]
+    pub fn read() -> Self {
+        Self::try_parse().unwrap_or_else(|error| {
+            if error.use_stderr() {
+                eprintln!("{}", one_line(&error));
+                process::exit(error.exit_code());
+            }
+            error.exit()
+        })
+    }
+
+    /// Does it, and returns the status to end with.
+    ///
+    /// # Errors
+    /// In one line, why the machine could not be asked.
+    pub fn run(self) -> Result<ExitCode> {
+        match self.command {
+            Command::Load(options) => load::run(&options),
+        }
+    }
+}
+
+/// What clap says of a mistake and of what is allowed.
+fn one_line(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let paragraph = text.split("\n\n").next().unwrap_or(&text);
+    let lines: Vec<&str> = paragraph.lines().map(str::trim).collect();
+    let told = lines.join(" ");
+    format!("sonde: {}", told.strip_prefix("error: ").unwrap_or(&told))
+}
+
+/// What a number may be; it was another one, or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Outside<T> {
+    least: T,
+    most: T,
+}
+
+impl<T: fmt::Display> fmt::Display for Outside<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a number from {} to {}", self.least, self.most)
+    }
+}
+
+impl<T: fmt::Debug + fmt::Display> std::error::Error for Outside<T> {}
+
+/// Reads a number in a range. clap's own parser does not say what is allowed of a word that is no number.
+fn number<T: Copy + FromStr + PartialOrd>(
+    range: RangeInclusive<T>,
+) -> impl Fn(&str) -> Result<T, Outside<T>> + Clone {
+    move |word| {
+        let number = word.parse().ok().filter(|number| range.contains(number));
+        number.ok_or(Outside {
+            least: *range.start(),
+            most: *range.end(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(arguments: &str) -> String {
+        let words = ["sonde"].into_iter().chain(arguments.split_whitespace());
+        one_line(&Cli::try_parse_from(words).unwrap_err())
+    }
+
+    #[test]
+    fn a_mistake_is_told_in_one_line_with_what_is_allowed() {
+        for (arguments, says) in [
+            (
+                "load a:7 --size 23",
+                "sonde: invalid value '23' for '--size <BYTES>': a number from 24 to 65507",
+            ),
+            (
+                "load a:7 --threads -1",
+                "sonde: invalid value '-1' for '--threads <N>': a number from 1 to 64",
+            ),
+            (
+                "load",
+                "sonde: the following required arguments were not provided: <HOST:PORT>",
+            ),
+            (
+                "",
+                "sonde: 'sonde' requires a subcommand but one was not provided [subcommands: load, help]",
+            ),
+            ("bogus", "sonde: unrecognized subcommand 'bogus'"),
+        ] {
+            assert_eq!(refused(arguments), says);
+        }
+    }
+}
