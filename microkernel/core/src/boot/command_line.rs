@@ -39,7 +39,7 @@ const OF_PROGRAMS: [&str; 4] = ["ip=", "gw=", "udpshell=", "udpshell-open"];
 fn is_for_program(text: &str) -> bool {
     let names = |name: &str| match name.ends_with('=') {
         true => text.starts_with(name),
-        false => text == *name,
+        false => text == name,
     };
     OF_PROGRAMS.iter().any(|name| names(name))
 }
