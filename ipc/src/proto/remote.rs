@@ -1,10 +1,10 @@
 //! Sessions that come from elsewhere: what the server that has them says to the shell, which runs them.
 //!
 //! The shell accepts a session through the endpoint `remote` and gets a handle of its own for it. That handle is the session:
-//! it carries what is typed and shown as [`stream`](super::stream), and answers [`Describe`] and [`Finish`]; whoever holds
+//! it carries what is typed and shown as [`stream`], and answers [`Describe`] and [`Finish`]; whoever holds
 //! it may, and nobody else. When the last copy of it is closed the session is over, so one that nobody took up ends at
 //! once, and one whose program has died does too. A session that the other side has left answers reads and writes with
-//! [`StreamError::Closed`](super::stream::StreamError::Closed), and so does one whose server was started again. Its holder may
+//! [`StreamError::Closed`](stream::StreamError::Closed), and so does one whose server was started again. Its holder may
 //! outlive that server, whose endpoint stays the same: so a server uses no badge that an earlier instance may have used, and
 //! begins, for one, with the time.
 //!

@@ -1,8 +1,9 @@
-//! The line that a session begins with.
+//! The lines that a session begins with.
 
 use alloc::format;
 use alloc::string::String;
 
+use ipc::proto::remote::Opened;
 use profd::text::counted;
 
 use crate::format::PAGE_KIB;
@@ -17,4 +18,13 @@ pub fn banner(system: &mut dyn System, leave: &str) -> String {
         Ok(memory) => format!("Sonde: {cpus}, {} MiB ({leave})\n", mib(memory.total)),
         Err(error) => format!("Sonde: {cpus}, memory unknown: {error} ({leave})\n"),
     }
+}
+
+/// Who has a session that came from elsewhere, and what it may do.
+#[must_use]
+pub fn greeting(opened: &Opened) -> String {
+    let Opened {
+        number, role, peer, ..
+    } = opened;
+    format!("session {number}, from {peer}, with the role {role}\n")
 }

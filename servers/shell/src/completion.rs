@@ -6,9 +6,10 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use ipc::proto::Text;
+use ipc::proto::remote::Role;
 use profd::text::COLUMNS;
 
-use crate::command::{Argument, COMMANDS, find, without_prompt};
+use crate::command::{Argument, allowed, find, without_prompt};
 use crate::protocol::Completion;
 use crate::session::Session;
 use crate::system::System;
@@ -38,7 +39,7 @@ pub fn complete(
     }
     let (words, begun) = before.rsplit_once(' ').unwrap_or(("", before));
     let words: Vec<&str> = words.split(' ').filter(|word| !word.is_empty()).collect();
-    let mut candidates = candidates(argument(without_prompt(&words)), system);
+    let mut candidates = candidates(argument(without_prompt(&words)), session.role(), system);
     candidates.retain(|candidate| candidate.text.starts_with(begun));
     let text = match &candidates[..] {
         [] => return Completion::Nothing,
@@ -74,7 +75,7 @@ fn argument(words: &[&str]) -> Argument {
     Argument::Command
 }
 
-fn candidates(argument: Argument, system: &mut dyn System) -> Vec<Candidate> {
+fn candidates(argument: Argument, role: Role, system: &mut dyn System) -> Vec<Candidate> {
     let same = |text: &str| Candidate {
         text: text.into(),
         label: text.into(),
@@ -83,7 +84,7 @@ fn candidates(argument: Argument, system: &mut dyn System) -> Vec<Candidate> {
         Argument::Other => Vec::new(),
         Argument::OneOf(words) => words.iter().map(|word| same(word)).collect(),
         Argument::Command | Argument::Line => {
-            let mut names: Vec<&str> = COMMANDS.iter().map(|command| command.name).collect();
+            let mut names: Vec<&str> = allowed(role).map(|command| command.name).collect();
             names.sort_unstable();
             names.into_iter().map(same).collect()
         }
@@ -146,6 +147,7 @@ fn show(candidates: &[Candidate], session: &mut dyn Session) -> fmt::Result {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::COMMANDS;
     use crate::fake::{FakeSession, FakeSystem};
 
     fn system() -> FakeSystem {
@@ -241,6 +243,20 @@ mod tests {
                     .any(|name| name == command.name)
             );
         }
+    }
+
+    #[test]
+    fn a_session_is_offered_what_it_may_use() {
+        let mut session = FakeSession::default();
+        session.observes = true;
+        for before in ["kil", "help kil", "time kil"] {
+            let completion = complete(before, false, &mut system(), &mut session);
+            assert_eq!(completion, Completion::Nothing, "{before}");
+        }
+        let completion = complete("pow", false, &mut system(), &mut session);
+        assert_eq!(completion, Completion::Nothing);
+        let completion = complete("prof", false, &mut system(), &mut session);
+        assert_eq!(completion, insert("ile "));
     }
 
     #[test]

@@ -1,23 +1,19 @@
-//! The shell server: wiring.
+//! The shell server: the session on the console, and the door for those from elsewhere.
 #![no_std]
 #![no_main]
 
-extern crate alloc;
-
-mod machine;
-mod remote;
-mod threads;
-mod wiring;
+use shell::process;
+use sysroot::ExitCode;
 
 sysroot::entry!(main);
 
-/// Runs the session on the console.
-fn main() -> sysroot::ExitCode {
-    match threads::run("console", "leave with `poweroff`, or Ctrl-A X") {
+fn main() -> ExitCode {
+    process::attend();
+    match process::console() {
         Ok(never) => match never {},
         Err(failure) => {
             sysroot::println!("{failure}");
-            sysroot::ExitCode::FAILURE
+            ExitCode::FAILURE
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Calls to a stream whose server may die, and be started again.
+//! Calls to a stream, or for sessions, whose server may die, and be started again.
 //!
 //! init keeps the endpoint of a server that it starts again, and a call made meanwhile waits there (docs/programs.md): the
 //! wait for the next instance is the kernel's. Before that init fails every call that it finds at the endpoint, and who
@@ -6,6 +6,7 @@
 //! at once: many failures in a row are how the end of a stream shows.
 
 use ipc::proto::CallError;
+use ipc::proto::remote::RemoteError;
 use ipc::proto::stream::StreamError;
 
 use crate::format::{MILLISECOND, SECOND};
@@ -26,20 +27,38 @@ pub trait Clock {
     fn pause(&self);
 }
 
+/// What a server refuses with.
+pub trait Refusal {
+    /// Whether it will say so for ever.
+    fn is_final(&self) -> bool;
+}
+
+impl Refusal for StreamError {
+    fn is_final(&self) -> bool {
+        matches!(self, Self::Closed)
+    }
+}
+
+impl Refusal for RemoteError {
+    fn is_final(&self) -> bool {
+        matches!(self, Self::NotYours | Self::Over)
+    }
+}
+
 /// Makes a call until it is answered.
 ///
 /// # Errors
-/// [`Closed`] if the stream is gone.
-pub fn persist<T>(
+/// [`Closed`] if what is called is gone.
+pub fn persist<T, E: Refusal>(
     clock: &impl Clock,
-    mut call: impl FnMut() -> Result<T, CallError<StreamError>>,
+    mut call: impl FnMut() -> Result<T, CallError<E>>,
 ) -> Result<T, Closed> {
     let mut failures = 0;
     while failures < FAILURES_MAX {
         let asked = clock.now();
         match call() {
             Ok(answer) => return Ok(answer),
-            Err(CallError::Service(StreamError::Closed)) => return Err(Closed),
+            Err(CallError::Service(error)) if error.is_final() => return Err(Closed),
             Err(_) if clock.now().saturating_sub(asked) > SERVED => failures = 1,
             Err(_) => failures += 1,
         }

@@ -47,6 +47,8 @@ pub enum Asked {
         /// Tab was pressed twice in a row: to show what there is.
         again: bool,
     },
+    /// To end the session, which is one that can be left.
+    Leave,
 }
 
 /// What came of a completion.
@@ -87,6 +89,22 @@ ipc::protocol! {
     19 Guard = guard(Stop) -> bool;
     /// Says whether the command's output stops after each page.
     20 Page = page(bool) -> ();
+}
+
+/// What serves a session's threads and programs.
+pub trait Front<P: Responder>: Service<P> + stream::Service<P> {
+    /// The session's stream is gone. Answers what is to be ended because of it, now; whatever the command does next is ended as by
+    /// Ctrl-C, and there is no next one.
+    fn hang_up(&mut self, responder: &mut P) -> Stop;
+}
+
+/// Keeps an operation for the caller that it is for.
+pub(crate) fn only(allowed: u64, badge: u64) -> Result<(), TerminalError> {
+    debug_assert!(allowed < PROGRAMS);
+    match badge == allowed {
+        true => Ok(()),
+        false => Err(TerminalError::NotYours),
+    }
 }
 
 /// Serves one call of either protocol.
@@ -139,6 +157,7 @@ mod tests {
         for (asked, expected) in [
             (Asked::Line(line), &[0, 2, b'p', b's'][..]),
             (Asked::Completion { before, again }, &[1, 2, b'p', b's', 1]),
+            (Asked::Leave, &[2]),
         ] {
             assert_eq!(postcard::to_slice(&asked, &mut buffer).unwrap(), expected);
         }

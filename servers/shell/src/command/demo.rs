@@ -12,7 +12,7 @@ use ipc::proto::init::{Args, InitError, Name};
 use profd::text::counted;
 
 use super::process::is_gone;
-use super::{Argument, Command, Context, Group, Quoted};
+use super::{Argument, Command, Context, Group, Quoted, Role};
 use crate::jobs::Jobs;
 use crate::protocol::Stop;
 use crate::system::{InitResult, System};
@@ -20,6 +20,7 @@ use crate::system::{InitResult, System};
 pub(super) const DEMO: Command = Command {
     name: "demo",
     group: Group::Programs,
+    role: Role::Control,
     usage: "demo [stop]",
     summary: "programs to look at",
     arguments: &[Argument::OneOf(&["stop"])],

@@ -9,7 +9,7 @@ use ipc::abi::layout::LOG_LINE_MAX;
 use profd::request::number;
 use profd::text::counted;
 
-use super::{Command, Context, Group, Quoted};
+use super::{Command, Context, Group, Quoted, Role};
 use crate::text;
 
 /// Most lines that can be asked for by number, as that many are kept until the end of the log is known.
@@ -18,6 +18,7 @@ const LINES_MAX: usize = 4095;
 pub(super) const DMESG: Command = Command {
     name: "dmesg",
     group: Group::Machine,
+    role: Role::Observe,
     usage: "dmesg [n] [filter]",
     summary: "the kernel log",
     arguments: &[],

@@ -1,8 +1,9 @@
 //! `help`: every command by its group, or one of them with examples. It fits a screen of 24 rows and 80 columns.
 
+use alloc::vec::Vec;
 use core::fmt;
 
-use super::{Argument, COMMANDS, Command, Context, Group, NoCommand, find};
+use super::{Argument, Command, Context, Group, NoCommand, Role, allowed, find};
 use crate::line::view::PROMPT;
 use crate::text;
 
@@ -22,6 +23,7 @@ const GROUPS: [(Group, &str); 4] = [
 pub(super) const HELP: Command = Command {
     name: "help",
     group: Group::Session,
+    role: Role::Observe,
     usage: "help [COMMAND]",
     summary: "this, or help of a command",
     arguments: &[Argument::Command],
@@ -40,6 +42,9 @@ fn run(context: Context<'_>) -> fmt::Result {
     let Some(command) = find(name) else {
         return context.fail(NoCommand(name));
     };
+    if let Some(refusal) = context.needs(command.role) {
+        return context.fail(format_args!("{name}: {refusal}"));
+    }
     let Context {
         session, system, ..
     } = context;
@@ -60,14 +65,15 @@ fn run(context: Context<'_>) -> fmt::Result {
 }
 
 fn list(context: Context<'_>) -> fmt::Result {
-    rows(COMMANDS, context.session)?;
+    let commands: Vec<_> = allowed(context.session.role()).collect();
+    rows(&commands, context.session)?;
     context.session.write_str(
         "\n`help COMMAND` has examples. Tab completes, Ctrl-C ends, Ctrl-S holds output.\n",
     )
 }
 
 /// The commands of each group below its heading, two in a row.
-pub(super) fn rows(commands: &[Command], out: &mut (impl fmt::Write + ?Sized)) -> fmt::Result {
+pub(super) fn rows(commands: &[&Command], out: &mut (impl fmt::Write + ?Sized)) -> fmt::Result {
     for (group, heading) in GROUPS {
         writeln!(out, "{heading}")?;
         let mut members = commands.iter().filter(|command| command.group == group);

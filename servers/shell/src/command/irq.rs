@@ -9,7 +9,7 @@ use ipc::abi::Error;
 use ipc::abi::inspect::{InterruptInfo, LineInfo};
 use ipc::abi::layout::NAME_MAX;
 
-use super::{Command, Context, Group};
+use super::{Command, Context, Group, Role};
 use crate::format::Name;
 use crate::inspect::in_use;
 use crate::system::System;
@@ -24,6 +24,7 @@ const CPUS_IN_BLOCK: usize = 6;
 pub(super) const IRQ: Command = Command {
     name: "irq",
     group: Group::Machine,
+    role: Role::Observe,
     usage: "irq",
     summary: "interrupts by kind and CPU",
     arguments: &[],

@@ -2,11 +2,12 @@
 
 use core::fmt;
 
-use super::{Argument, Command, Context, Group, Quoted};
+use super::{Argument, Command, Context, Group, Quoted, Role};
 
 pub(super) const LSCPU: Command = Command {
     name: "lscpu",
     group: Group::Machine,
+    role: Role::Observe,
     usage: "lscpu [-v]",
     summary: "processors; their counters",
     arguments: &[Argument::OneOf(&["-v"])],

@@ -6,13 +6,14 @@ use core::fmt;
 use ipc::abi::info::Pool;
 use profd::text::counted;
 
-use super::{Command, Context, Group};
+use super::{Command, Context, Group, Role};
 use crate::format::{Microseconds, PAGE_KIB, Percent, Span};
 use crate::text;
 
 pub(super) const MEM: Command = Command {
     name: "mem",
     group: Group::Machine,
+    role: Role::Observe,
     usage: "mem",
     summary: "where the memory is",
     arguments: &[],
@@ -29,6 +30,7 @@ in use, of how many.
 pub(super) const UPTIME: Command = Command {
     name: "uptime",
     group: Group::Machine,
+    role: Role::Observe,
     usage: "uptime",
     summary: "time since boot; CPU loads",
     arguments: &[],
@@ -44,6 +46,7 @@ On an emulator a CPU may stand still meanwhile, and that time is in it.
 pub(super) const VERSION: Command = Command {
     name: "version",
     group: Group::Machine,
+    role: Role::Observe,
     usage: "version",
     summary: "what this is",
     arguments: &[],
@@ -56,6 +59,7 @@ pub(super) const VERSION: Command = Command {
 pub(super) const POWEROFF: Command = Command {
     name: "poweroff",
     group: Group::Machine,
+    role: Role::Control,
     usage: "poweroff",
     summary: "power the machine off",
     arguments: &[],

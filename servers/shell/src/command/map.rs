@@ -14,7 +14,7 @@ use ipc::abi::layout::{INFO_PAGE, PAGE_SIZE};
 use ipc::bootfs::Bootfs;
 
 use super::subject::{NoSubject, Subject};
-use super::{Argument, Command, Context, Group};
+use super::{Argument, Command, Context, Group, Role};
 use crate::format::PAGE_KIB;
 use crate::inspect::{LOOKS, in_use, mappings};
 use crate::system::System;
@@ -23,6 +23,7 @@ use place::Places;
 pub(super) const MAP: Command = Command {
     name: "map",
     group: Group::Programs,
+    role: Role::Observe,
     usage: "map PID",
     summary: "the memory of a process",
     arguments: &[Argument::Pid],

@@ -29,6 +29,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use ipc::proto::remote::{Role, Status};
 use unicode_width::UnicodeWidthChar;
 
 use crate::jobs::Jobs;
@@ -59,6 +60,8 @@ pub struct Command {
     pub name: &'static str,
     /// Where `help` lists it.
     pub group: Group,
+    /// What a session must at least be to use it.
+    pub role: Role,
     /// How it is written, arguments and all.
     pub usage: &'static str,
     /// What it does, in so few words that `help` can list two commands in a row.
@@ -91,6 +94,8 @@ struct Context<'a> {
 struct Outcome {
     /// A command could not do what was asked for.
     failed: bool,
+    /// A program that was waited for did not end well.
+    ended_badly: bool,
     /// Programs that ran to their end.
     programs: u64,
     /// CPU time of theirs, in nanoseconds.
@@ -98,6 +103,20 @@ struct Outcome {
 }
 
 impl Context<'_> {
+    /// Runs the command, if the session may use it.
+    fn run(self) -> fmt::Result {
+        match self.needs(self.command.role) {
+            None => (self.command.run)(self),
+            Some(refusal) => self.fail(refusal),
+        }
+    }
+
+    /// Why the session may not do what takes this role, if it may not.
+    fn needs(&self, role: Role) -> Option<WrongRole> {
+        let has = self.session.role();
+        (has < role).then_some(WrongRole { has, needs: role })
+    }
+
     /// Says what went wrong, in a line if it fits one.
     fn fail(self, error: impl fmt::Display) -> fmt::Result {
         self.outcome.failed = true;
@@ -146,19 +165,33 @@ pub const COMMANDS: &[Command] = &[
     help::HELP,
     session::ECHO,
     session::CLEAR,
+    session::EXIT,
     prefix::REPEAT,
     prefix::MORE,
 ];
 
-/// Runs a line.
-///
-/// # Errors
-/// The session is gone, or Ctrl-C ended the output.
+/// Runs a line, and says what came of it. Of a session that is gone nobody wants to know.
 pub fn execute(
     line: &str,
     session: &mut dyn Session,
     system: &mut dyn System,
     jobs: &mut Jobs,
+) -> Status {
+    let mut outcome = Outcome::default();
+    match run(line, session, system, jobs, &mut outcome) {
+        Err(fmt::Error) => Status::Interrupted,
+        Ok(()) if session.interrupted() => Status::Interrupted,
+        Ok(()) if outcome.failed || outcome.ended_badly => Status::Failed,
+        Ok(()) => Status::Success,
+    }
+}
+
+fn run(
+    line: &str,
+    session: &mut dyn Session,
+    system: &mut dyn System,
+    jobs: &mut Jobs,
+    outcome: &mut Outcome,
 ) -> fmt::Result {
     let (words, is_whole) = match words::split(line) {
         Ok(words) => (words, true),
@@ -168,23 +201,27 @@ pub fn execute(
     let Some((&name, args)) = without_prompt(&words).split_first() else {
         return match is_whole {
             true => Ok(()),
-            false => writeln!(session, "no command: {OPEN_QUOTE}"),
+            false => {
+                outcome.failed = true;
+                writeln!(session, "no command: {OPEN_QUOTE}")
+            }
         };
     };
     let Some(command) = find(name) else {
+        outcome.failed = true;
         return writeln!(session, "{}", NoCommand(name));
     };
     let context = Context {
         session,
         system,
         jobs,
-        outcome: &mut Outcome::default(),
+        outcome,
         command,
         args,
         prefixes: &[],
     };
     match is_whole {
-        true => (command.run)(context),
+        true => context.run(),
         false => context.fail(OPEN_QUOTE),
     }
 }
@@ -203,6 +240,27 @@ pub fn without_prompt<'a, 'w>(words: &'a [&'w str]) -> &'a [&'w str] {
 /// The command of this name.
 pub fn find(name: &str) -> Option<&'static Command> {
     COMMANDS.iter().find(|command| command.name == name)
+}
+
+/// The commands that a session with this role may use.
+pub fn allowed(role: Role) -> impl Iterator<Item = &'static Command> {
+    COMMANDS.iter().filter(move |command| command.role <= role)
+}
+
+/// A session may not do something.
+struct WrongRole {
+    has: Role,
+    needs: Role,
+}
+
+impl fmt::Display for WrongRole {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { has, needs } = self;
+        write!(
+            f,
+            "refused: it takes the role {needs}, this session has {has}"
+        )
+    }
 }
 
 /// There is no command of this name.

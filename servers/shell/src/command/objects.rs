@@ -9,7 +9,7 @@ use ipc::abi::exit::ExitReason;
 use ipc::abi::info::Pool;
 use ipc::abi::inspect::ProcessInfo;
 
-use super::{Command, Context, Group};
+use super::{Command, Context, Group, Role};
 use crate::format::Name;
 use crate::inspect::{LOOKS, in_use};
 use crate::system::System;
@@ -23,6 +23,7 @@ const KINDS: usize = Pool::ALL.len();
 pub(super) const OBJECTS: Command = Command {
     name: "objects",
     group: Group::Machine,
+    role: Role::Observe,
     usage: "objects",
     summary: "kernel objects by owner",
     arguments: &[],

@@ -7,7 +7,7 @@ use core::fmt;
 use profd::request::number;
 use profd::text::counted;
 
-use super::{Argument, Command, Context, Group, NoCommand, Quoted, find};
+use super::{Argument, Command, Context, Group, NoCommand, Quoted, Role, find};
 use crate::format::Seconds;
 use crate::protocol::Stop;
 
@@ -17,6 +17,7 @@ const ROUNDS_MAX: u32 = 1_000_000;
 pub(super) const REPEAT: Command = Command {
     name: "repeat",
     group: Group::Session,
+    role: Role::Observe,
     usage: "repeat N COMMAND",
     summary: "run a command N times",
     arguments: &[Argument::Other, Argument::Line],
@@ -32,6 +33,7 @@ pub(super) const REPEAT: Command = Command {
 pub(super) const TIME: Command = Command {
     name: "time",
     group: Group::Measure,
+    role: Role::Observe,
     usage: "time COMMAND",
     summary: "how long a command takes",
     arguments: &[Argument::Line],
@@ -53,6 +55,7 @@ their threads; what servers do for them is not in it.
 pub(super) const MORE: Command = Command {
     name: "more",
     group: Group::Session,
+    role: Role::Observe,
     usage: "more COMMAND",
     summary: "output page by page",
     arguments: &[Argument::Line],
@@ -112,7 +115,7 @@ impl<'a> Inner<'a> {
     }
 
     fn run(&self, context: &mut Context<'_>) -> fmt::Result {
-        (self.command.run)(Context {
+        let inner = Context {
             session: context.session,
             system: context.system,
             jobs: context.jobs,
@@ -120,7 +123,8 @@ impl<'a> Inner<'a> {
             command: self.command,
             args: self.args,
             prefixes: &self.prefixes,
-        })
+        };
+        inner.run()
     }
 }
 

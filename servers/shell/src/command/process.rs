@@ -8,11 +8,11 @@ use core::fmt;
 use ipc::abi::Error;
 use ipc::abi::info::ThreadState;
 use ipc::proto::CallError;
-use ipc::proto::init::{Args, InitError, Name, ProcessInfo};
+use ipc::proto::init::{Args, Ending, InitError, Name, ProcessInfo};
 
 use super::argument::{self, Argument};
 use super::subject::NoSubject;
-use super::{Command, Context, Group, Quoted};
+use super::{Command, Context, Group, Quoted, Role};
 use crate::ending;
 use crate::format::{PAGE_KIB, SECOND, Seconds};
 use crate::protocol::Stop;
@@ -21,6 +21,7 @@ use crate::system::System;
 pub(super) const PS: Command = Command {
     name: "ps",
     group: Group::Programs,
+    role: Role::Observe,
     usage: "ps",
     summary: "the processes",
     arguments: &[],
@@ -39,6 +40,7 @@ MEM    memory that it uses; all together it is `processes` of `mem`
 pub(super) const RUN: Command = Command {
     name: "run",
     group: Group::Programs,
+    role: Role::Control,
     usage: "run PROGRAM [ARGS] [&]",
     summary: "run a program",
     arguments: &[Argument::Program],
@@ -61,6 +63,7 @@ told at a later prompt.
 pub(super) const KILL: Command = Command {
     name: "kill",
     group: Group::Programs,
+    role: Role::Control,
     usage: "kill PID",
     summary: "end a process",
     arguments: &[Argument::Pid],
@@ -204,6 +207,7 @@ fn foreground(context: Context<'_>, pid: u32) -> fmt::Result {
         Ok(report) => {
             context.outcome.programs += 1;
             context.outcome.cpu_ns += report.cpu_ns;
+            context.outcome.ended_badly |= (report.ending, report.code) != (Ending::Exited, 0);
             ending::describe(&report, context.system, context.session)
         }
         Err(error) => context.fail(format_args!("pid {pid}: {error}")),

@@ -2,12 +2,13 @@
 
 use core::fmt;
 
-use super::{Argument, Command, Context, Group};
+use super::{Argument, Command, Context, Group, Role};
 use crate::protocol::Stop;
 
 pub(super) const PROFILE: Command = Command {
     name: "profile",
     group: Group::Measure,
+    role: Role::Observe,
     usage: profd::request::USAGE,
     summary: "where time is spent",
     arguments: &[Argument::Other, Argument::Pid],

@@ -2,11 +2,12 @@
 
 use core::fmt;
 
-use super::{Command, Context, Group};
+use super::{Command, Context, Group, Role};
 
 pub(super) const REBOOT: Command = Command {
     name: "reboot",
     group: Group::Machine,
+    role: Role::Control,
     usage: "reboot",
     summary: "boot the machine again",
     arguments: &[],

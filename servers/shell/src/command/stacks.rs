@@ -10,7 +10,7 @@ use ipc::abi::Error;
 use ipc::abi::inspect::{MappingInfo, StackKind, ThreadInfo};
 use ipc::abi::layout::PAGE_SIZE;
 
-use super::{Command, Context, Group};
+use super::{Command, Context, Group, Role};
 use crate::format::{Name, Percent};
 use crate::inspect::{LOOKS, in_use, mappings};
 use crate::system::System;
@@ -21,6 +21,7 @@ mod tests;
 pub(super) const STACKS: Command = Command {
     name: "stacks",
     group: Group::Machine,
+    role: Role::Observe,
     usage: "stacks",
     summary: "how deep stacks were used",
     arguments: &[],

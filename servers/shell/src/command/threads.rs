@@ -6,7 +6,7 @@ use ipc::abi::info::ThreadState;
 use ipc::abi::inspect::ThreadInfo;
 
 use super::subject::{NoSubject, Subject};
-use super::{Argument, Command, Context, Group};
+use super::{Argument, Command, Context, Group, Role};
 use crate::format::Seconds;
 use crate::inspect::in_use;
 
@@ -16,6 +16,7 @@ mod tests;
 pub(super) const THREADS: Command = Command {
     name: "threads",
     group: Group::Programs,
+    role: Role::Observe,
     usage: "threads PID",
     summary: "the threads of a process",
     arguments: &[Argument::Pid],

@@ -12,7 +12,7 @@ use core::fmt;
 use profd::request::number;
 use profd::text::counted;
 
-use super::{Argument, Command, Context, Group, Quoted};
+use super::{Argument, Command, Context, Group, Quoted, Role};
 use crate::format::{MILLISECOND, Name};
 use crate::pause::pause;
 use share::Share;
@@ -33,6 +33,7 @@ const CPUS_IN_ROW: usize = 5;
 pub(super) const TOP: Command = Command {
     name: "top",
     group: Group::Measure,
+    role: Role::Observe,
     usage: "top [ms] [all]",
     summary: "who has the CPUs",
     arguments: &[Argument::Other, Argument::OneOf(&["all"])],

@@ -12,7 +12,7 @@ use profd::request::number;
 use profd::text::counted;
 
 use super::subject::name_of_ended;
-use super::{Argument, Command, Context, Group, Quoted};
+use super::{Argument, Command, Context, Group, Quoted, Role};
 use crate::format::{Name, Timestamp};
 use crate::inspect::in_use;
 use crate::system::System;
@@ -30,6 +30,7 @@ pub(super) const EVENTS: usize = 20;
 pub(super) const TRACE: Command = Command {
     name: "trace",
     group: Group::Measure,
+    role: Role::Observe,
     usage: "trace [on|off|n]",
     summary: "what each CPU did, in order",
     arguments: &[Argument::OneOf(&["on", "off"])],
@@ -71,6 +72,10 @@ fn run(context: Context<'_>) -> fmt::Result {
             };
         }
     };
+    // Who only looks must not take away what others look at.
+    if let Some(refusal) = context.needs(Role::Control) {
+        return context.fail(refusal);
+    }
     match context.system.set_trace(on) {
         Ok(()) => Ok(()),
         Err(error) => context.fail(error),

@@ -2,12 +2,18 @@
 
 use std::fmt;
 
+use ipc::proto::remote::Role;
+
 use crate::protocol::Stop;
-use crate::session::Session;
+use crate::session::{Leave, Session};
 
 /// The session. Ctrl-C is pressed once `interrupt_after` writes or guards were made.
 #[derive(Default)]
 pub struct FakeSession {
+    /// It may look, and nothing else.
+    pub observes: bool,
+    /// It is one that can be left, and was, so many times.
+    pub left: Option<usize>,
     pub text: String,
     pub guards: Vec<Stop>,
     /// Each start and end of pages.
@@ -44,6 +50,20 @@ impl fmt::Write for FakeSession {
 }
 
 impl Session for FakeSession {
+    fn role(&self) -> Role {
+        match self.observes {
+            true => Role::Observe,
+            false => Role::Control,
+        }
+    }
+    fn leave(&mut self) -> Leave {
+        let ends = self.left.is_some();
+        self.left = self.left.map(|times| times + 1);
+        Leave {
+            how: "leave by another door",
+            ends,
+        }
+    }
     fn interrupted(&self) -> bool {
         self.interrupted
     }

@@ -27,9 +27,10 @@ use profd::text::counted;
 use crate::line::keys::{GO_ON, HOLD, INTERRUPT};
 use crate::line::{Decoder, Editor};
 use crate::protocol::{
-    COMMANDS, Completion, Guard, INPUT, Input, NextLine, PROGRAMS, Page, Print, Service, Stop,
-    TerminalError,
+    COMMANDS, Completion, Front, Guard, INPUT, Input, NextLine, Page, Print, Service, Stop,
+    TerminalError, only,
 };
+use crate::session::Leave;
 use output::{Flow, Held, Writer};
 use rows::Rows;
 
@@ -65,7 +66,7 @@ enum State<P: Responder> {
 pub struct Terminal<S, P: Responder> {
     sink: S,
     /// How this session is left, for who presses Ctrl-D.
-    leave: &'static str,
+    leave: Leave,
     state: State<P>,
     editor: Editor,
     decoder: Decoder,
@@ -82,12 +83,13 @@ pub struct Terminal<S, P: Responder> {
     paging: bool,
     /// Who waits for their output to be shown. Nobody unless it is held.
     held: VecDeque<Held<P>>,
+    /// The session's stream is gone.
+    gone: bool,
 }
 
 impl<S: Sink, P: Responder> Terminal<S, P> {
-    /// A terminal that shows nothing yet and runs something: its command thread has not asked for a line. `leave` says
-    /// how the session is left, in one line.
-    pub fn new(sink: S, leave: &'static str) -> Self {
+    /// A terminal that shows nothing yet and runs something: its command thread has not asked for a line.
+    pub fn new(sink: S, leave: Leave) -> Self {
         Self {
             sink,
             leave,
@@ -101,6 +103,7 @@ impl<S: Sink, P: Responder> Terminal<S, P> {
             flow: Flow::Free,
             paging: false,
             held: VecDeque::new(),
+            gone: false,
         }
     }
 
@@ -167,6 +170,9 @@ impl<S: Sink, P: Responder> Service<P> for Terminal<S, P> {
         completion: Completion,
     ) -> Served<NextLine, P::Handle> {
         only(COMMANDS, call.badge())?;
+        if self.gone {
+            return Err(TerminalError::Closed);
+        }
         let mut echo = String::new();
         match (&self.state, completion) {
             (State::Completing { interrupted: true }, _) => {}
@@ -232,7 +238,7 @@ impl<S: Sink, P: Responder> Service<P> for Terminal<S, P> {
             *stop = what;
             was = core::mem::take(interrupted);
         }
-        Ok(call.reply(was))
+        Ok(call.reply(was || self.gone))
     }
 
     fn page(&mut self, call: Call<'_, P, Page>, on: bool) -> Served<Page, P::Handle> {
@@ -244,10 +250,19 @@ impl<S: Sink, P: Responder> Service<P> for Terminal<S, P> {
     }
 }
 
-fn only(allowed: u64, badge: u64) -> Result<(), TerminalError> {
-    debug_assert!(allowed < PROGRAMS);
-    match badge == allowed {
-        true => Ok(()),
-        false => Err(TerminalError::NotYours),
+impl<S: Sink, P: Responder> Front<P> for Terminal<S, P> {
+    fn hang_up(&mut self, responder: &mut P) -> Stop {
+        self.gone = true;
+        let (interrupted, mut what) = (true, Stop::Nothing);
+        match core::mem::replace(&mut self.state, running()) {
+            State::Running { stop, .. } => what = stop,
+            // The command thread never gives up its call while its process lives.
+            State::Prompt(waiting) => drop(waiting.refuse(responder, &TerminalError::Closed)),
+            State::Completing { .. } => {}
+        }
+        let stop = what;
+        self.state = State::Running { interrupted, stop };
+        self.release(responder);
+        what
     }
 }

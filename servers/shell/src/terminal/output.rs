@@ -134,6 +134,14 @@ impl<S: Sink, P: Responder> Terminal<S, P> {
         }
     }
 
+    /// Lets those go whose output nobody will see.
+    pub(super) fn release(&mut self, responder: &mut P) {
+        (self.flow, self.paging) = (Flow::Free, false);
+        for Held { writer, .. } in self.held.drain(..) {
+            writer.answer(responder, Err(Closed));
+        }
+    }
+
     /// Ends the pages of a command that is over.
     pub(super) fn end_pages(&mut self, responder: &mut P) {
         self.paging = false;

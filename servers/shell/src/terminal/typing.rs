@@ -16,6 +16,7 @@ use crate::protocol::{Asked, Line, Stop};
 pub enum Edited {
     Line(String),
     Tab,
+    Leave,
 }
 
 impl<S: Sink, P: Responder> Terminal<S, P> {
@@ -42,8 +43,12 @@ impl<S: Sink, P: Responder> Terminal<S, P> {
                 match event {
                     Some(Event::Line(line)) => return Some(Edited::Line(line)),
                     Some(Event::Tab) => return Some(Edited::Tab),
+                    Some(Event::Leave) if self.leave.ends => {
+                        echo.push('\n');
+                        return Some(Edited::Leave);
+                    }
                     Some(Event::Leave) => {
-                        let _ = writeln!(echo, "\n{}", self.leave);
+                        let _ = writeln!(echo, "\n{}", self.leave.how);
                         self.editor.show(echo);
                     }
                     None => {}
@@ -60,6 +65,10 @@ impl<S: Sink, P: Responder> Terminal<S, P> {
                 self.state = running();
                 self.rows.begin();
                 Asked::Line(Line::cut(&line))
+            }
+            Edited::Leave => {
+                self.state = running();
+                Asked::Leave
             }
             Edited::Tab => {
                 self.state = State::Completing { interrupted: false };

@@ -54,6 +54,7 @@ fn the_list_has_room_for_more_commands() {
             })
         })
         .collect();
+    let commands: Vec<&Command> = commands.iter().collect();
     let mut text = String::new();
     rows(&commands, &mut text).expect("a string takes all");
     // Two rows below them, and the prompt.

@@ -4,7 +4,7 @@ use super::super::COMMANDS;
 use super::Bench;
 
 /// What is typed, and what is said of it.
-const TABLE: [(&str, &str); 78] = [
+const TABLE: [(&str, &str); 79] = [
     ("hepl", "no command `hepl`; `help` lists what there is"),
     ("Help", "no command `Help`; `help` lists what there is"),
     ("ps\"", "no command: a quote has no end"),
@@ -116,6 +116,7 @@ const TABLE: [(&str, &str); 78] = [
         "poweroff now",
         "poweroff: `now` is too much; usage: poweroff",
     ),
+    ("exit now", "exit: `now` is too much; usage: exit"),
     ("clear all", "clear: `all` is too much; usage: clear"),
     (
         "repeat",

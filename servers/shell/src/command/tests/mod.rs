@@ -10,7 +10,11 @@ mod mistyped;
 mod prefix;
 mod process;
 mod profile;
+mod role;
 mod session;
+mod status;
+
+use ipc::proto::remote::Status;
 
 use crate::fake::{FakeSession, FakeSystem};
 use crate::jobs::Jobs;
@@ -28,9 +32,15 @@ pub(super) struct Bench {
 impl Bench {
     /// Runs a line and gives what it printed.
     pub(super) fn run(&mut self, line: &str) -> String {
-        let done = execute(line, &mut self.session, &mut self.system, &mut self.jobs);
-        assert!(done.is_ok() || self.session.interrupted(), "{line}");
+        self.status(line);
         std::mem::take(&mut self.session.text)
+    }
+    /// Runs a line and gives what came of it.
+    fn status(&mut self, line: &str) -> Status {
+        let status = execute(line, &mut self.session, &mut self.system, &mut self.jobs);
+        let interrupted = self.session.interrupted();
+        assert_eq!(status == Status::Interrupted, interrupted, "{line}");
+        status
     }
     /// What the next prompt reports.
     fn prompt(&mut self) -> String {

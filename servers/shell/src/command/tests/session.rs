@@ -1,6 +1,6 @@
-//! `echo` and `clear`.
+//! `echo`, `clear` and `exit`.
 
-use super::run;
+use super::{Bench, run};
 
 #[test]
 fn echo_prints_its_words() {
@@ -12,4 +12,15 @@ fn echo_prints_its_words() {
 fn clear_clears_and_takes_nothing() {
     assert_eq!(run("clear"), "\x1b[H\x1b[2J");
     assert_eq!(run("clear all"), "clear: `all` is too much; usage: clear\n");
+}
+
+#[test]
+fn exit_ends_a_session_that_can_be_left() {
+    let mut bench = Bench::default();
+    assert_eq!(bench.run("exit"), "exit: leave by another door\n");
+    bench.session.left = Some(0);
+    assert_eq!(bench.run("exit now").lines().count(), 1);
+    assert_eq!(bench.session.left, Some(0));
+    assert_eq!(bench.run("exit"), "");
+    assert_eq!(bench.session.left, Some(1));
 }

@@ -1,6 +1,7 @@
 //! A session's terminal, driven as its threads, its user and its programs drive it.
 
 mod completion;
+mod hang_up;
 mod hold;
 mod pages;
 
@@ -12,7 +13,14 @@ use proptest::prelude::*;
 use crate::protocol::{
     Asked, COMMANDS, Completion, Guard, INPUT, Input, NextLine, PROGRAMS, Page, Print, Stop, serve,
 };
+use crate::session::Leave;
 use crate::terminal::{AHEAD_MAX, Closed, Sink, Terminal};
+
+/// As on the console.
+const LEAVE: Leave = Leave {
+    how: "leave so",
+    ends: false,
+};
 
 #[derive(Default)]
 struct Screen {
@@ -38,6 +46,8 @@ struct Desk {
     asked: Option<Asked>,
     /// The other calls answered later: their numbers, and a command's answer.
     answered: Vec<(usize, Option<bool>)>,
+    /// Those that were refused later.
+    refused: Vec<usize>,
 }
 
 impl Responder for Desk {
@@ -48,10 +58,13 @@ impl Responder for Desk {
         Ok(self.parked)
     }
     fn answer(&mut self, call: usize, message: &mut Message<()>) -> Result<(), Error> {
-        assert_eq!(message.op, 0, "refused");
         match message.bytes.len() {
+            _ if message.op != 0 => self.refused.push(call),
             0 => self.answered.push((call, None)),
-            1 => self.answered.push((call, message.get().ok())),
+            1 => match message.get() {
+                Ok(ended) => self.answered.push((call, Some(ended))),
+                Err(_) => self.asked = Some(Asked::Leave),
+            },
             _ => self.asked = Some(message.get().expect("what is asked for")),
         }
         Ok(())
@@ -77,7 +90,7 @@ impl Bench {
     fn new() -> Self {
         let screen = SharedScreen::default();
         Self {
-            terminal: Terminal::new(screen.clone(), "leave so"),
+            terminal: Terminal::new(screen.clone(), LEAVE),
             screen,
             desk: Desk::default(),
         }
@@ -155,7 +168,7 @@ impl Bench {
 fn line(asked: Asked) -> String {
     match asked {
         Asked::Line(line) => line.as_str().into(),
-        Asked::Completion { before, .. } => panic!("Tab behind {before:?}"),
+        other => panic!("no line: {other:?}"),
     }
 }
 

@@ -2,13 +2,14 @@
 
 use core::fmt;
 
+use crate::persist::{Clock, PAUSE, persist};
+use crate::protocol::{Asked, Client as TerminalClient, Completion, Stop};
+use crate::session::{Leave, Session};
+use crate::terminal::{Closed, Sink};
 use ipc::abi::Handle;
+use ipc::proto::remote::Role;
 use ipc::proto::stream::{CHUNK_MAX, Chunk, Client as StreamClient};
-use shell::persist::{Clock, PAUSE, persist};
-use shell::protocol::{Asked, Client as TerminalClient, Completion, Stop};
-use shell::session::Session;
-use shell::terminal::{Closed, Sink};
-use sysroot::{Connection, time};
+use sysroot::{Connection, OwnedHandle, time};
 
 /// The machine's time.
 pub struct Time;
@@ -44,24 +45,46 @@ impl Sink for Screen {
 }
 
 /// A terminal, as the thread that runs commands has it. Text is sent a line at a time.
-pub struct Remote {
-    terminal: TerminalClient<Connection>,
+pub struct TerminalSession {
+    /// Closed with the session, which the terminal's thread is told so.
+    handle: OwnedHandle,
     gathered: Chunk,
     /// Ctrl-C was pressed since the line began.
     interrupted: bool,
     /// The terminal shows nothing more of the command.
     ended: bool,
+    role: Role,
+    leave: Leave,
+    /// A command has ended the session.
+    left: bool,
 }
 
-impl Remote {
-    /// Over a connection with the badge of the command thread.
-    pub const fn new(terminal: Connection) -> Self {
+impl TerminalSession {
+    /// Through a handle with the badge of the command thread; with what who asks may do, and how the session is left.
+    pub const fn new(terminal: OwnedHandle, role: Role, leave: Leave) -> Self {
         Self {
-            terminal: TerminalClient::new(terminal),
+            handle: terminal,
             gathered: Chunk::new(),
             interrupted: false,
             ended: false,
+            role,
+            leave,
+            left: false,
         }
+    }
+
+    fn terminal(&self) -> TerminalClient<Connection> {
+        TerminalClient::new(Connection::new(self.handle.raw()))
+    }
+
+    /// How the session is left.
+    pub const fn how_left(&self) -> &'static str {
+        self.leave.how
+    }
+
+    /// Whether a command has ended the session.
+    pub const fn has_left(&self) -> bool {
+        self.left
     }
 
     /// Waits for what is asked for next. The command or the completion before it, if any, is over.
@@ -71,7 +94,7 @@ impl Remote {
     pub fn next(&mut self, completion: &Completion) -> Result<Asked, fmt::Error> {
         // If it fails because the command was ended, there is still a next one; else there is none either.
         let _ = self.flush();
-        let asked = self.terminal.next_line(completion);
+        let asked = self.terminal().next_line(completion);
         (self.interrupted, self.ended) = (false, false);
         asked.map_err(|_| fmt::Error)
     }
@@ -84,13 +107,13 @@ impl Remote {
         if chunk.is_empty() {
             return Ok(());
         }
-        self.ended = self.terminal.print(&chunk).map_err(|_| fmt::Error)?;
+        self.ended = self.terminal().print(&chunk).map_err(|_| fmt::Error)?;
         self.interrupted |= self.ended;
         if self.ended { Err(fmt::Error) } else { Ok(()) }
     }
 }
 
-impl fmt::Write for Remote {
+impl fmt::Write for TerminalSession {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         if self.ended {
             return Err(fmt::Error);
@@ -109,7 +132,16 @@ impl fmt::Write for Remote {
     }
 }
 
-impl Session for Remote {
+impl Session for TerminalSession {
+    fn role(&self) -> Role {
+        self.role
+    }
+
+    fn leave(&mut self) -> Leave {
+        self.left = self.leave.ends;
+        self.leave
+    }
+
     fn interrupted(&self) -> bool {
         self.interrupted
     }
@@ -118,7 +150,7 @@ impl Session for Remote {
         // What was written goes first. Whether Ctrl-C ended it is what the answer says.
         let _ = self.flush();
         // A session that is gone wants nothing any more: whatever runs for it should end.
-        let was = self.terminal.guard(&stop).unwrap_or(true);
+        let was = self.terminal().guard(&stop).unwrap_or(true);
         self.interrupted |= was;
         self.ended = false;
         was
@@ -126,6 +158,6 @@ impl Session for Remote {
 
     fn page(&mut self, on: bool) -> fmt::Result {
         self.flush()?;
-        self.terminal.page(&on).map_err(|_| fmt::Error)
+        self.terminal().page(&on).map_err(|_| fmt::Error)
     }
 }

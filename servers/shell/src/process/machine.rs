@@ -5,6 +5,10 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
+use crate::inspect::{Inspect, TracePart};
+use crate::pieces;
+use crate::protocol::PROGRAMS;
+use crate::system::{InitResult, LogPart, System};
 use ipc::abi::info::{CpuInfo, InfoKind, MemoryInfo};
 use ipc::abi::inspect::{
     InterruptInfo, LineInfo, MappingInfo, PageInfo, ProcessInfo as Slot, StackInfo, StackKind,
@@ -14,18 +18,14 @@ use ipc::abi::layout::LOG_PART_MAX;
 use ipc::abi::trace::{TRACE_READ_MAX, TraceRecord};
 use ipc::abi::{Error, NEVER, PowerAction, Rights};
 use ipc::proto::init::{self, Args, ExitReport, Name, ProcessInfo, Spawn};
-use ipc::proto::profd::{self, Refusal, Request, SessionName, Spot, Start};
+use ipc::proto::profd::{self, Refusal, Request, Spot, Start};
 use ipc::proto::{CallError, ProtocolError, stream};
-use shell::inspect::{Inspect, TracePart};
-use shell::pieces;
-use shell::protocol::PROGRAMS;
-use shell::system::{InitResult, LogPart, System};
 use sysroot::{
     Connection, Mapping, OwnedHandle, clock, handle, mapping, record, startup, syscall, time,
 };
 use zerocopy::FromZeros;
 
-use crate::wiring::Wiring;
+use super::wiring::Wiring;
 
 /// Longest version line.
 const VERSION_MAX: usize = 256;
@@ -83,7 +83,7 @@ impl Machine {
     /// Ends the machine, or begins it anew. Returns only if that is refused.
     fn power(&mut self, action: PowerAction) -> Error {
         // Whatever comes of it: the machine is to go off, also if nobody reads its last words.
-        let stream = Connection::new(self.wiring.stream.1).timeout(FLUSH_TIMEOUT);
+        let stream = Connection::new(self.wiring.stream).timeout(FLUSH_TIMEOUT);
         let _ = stream::Client::new(stream).flush(&());
         match syscall::system_power(self.wiring.system, action as u64) {
             Err(error) => error,
@@ -232,7 +232,7 @@ impl System for Machine {
         let start = Start {
             request,
             number,
-            session: SessionName::cut(self.wiring.stream.0),
+            session: self.wiring.whose.name(),
         };
         let (answer, [memory]) = self.profd.measure(&start)?;
         show_text(&memory, answer.text_start, answer.text, show)
