@@ -1,0 +1,120 @@
+//! Bare lines of text, which the open mode runs as commands: `nc -u` is enough of a client.
+//!
+//! The answer is text in datagrams that are not acknowledged and may be lost; a line that arrives twice runs twice. Nothing
+//! proves the peer's address, so the answer may be longer than the line: it goes to private addresses only, and few run at
+//! a time. Who wants more takes the client.
+
+use alloc::collections::VecDeque;
+use core::net::SocketAddrV4;
+use core::time::Duration;
+
+use super::bucket::Bucket;
+use crate::control::Command;
+use crate::packet::DATAGRAM_MAX;
+use crate::time::Instant;
+
+/// Lines that run at once.
+const LINES_MAX: usize = 4;
+/// Bytes that wait to be sent, of each.
+const WAITING_MAX: usize = 8 * 1024;
+/// Between two datagrams of one answer.
+const INTERVAL: Duration = Duration::from_millis(2);
+/// How long output may wait for more to go with it.
+const DELAY: Duration = Duration::from_millis(20);
+
+/// A command that runs.
+struct Line {
+    number: u32,
+    peer: SocketAddrV4,
+    waiting: VecDeque<u8>,
+    due: Instant,
+    ended: bool,
+}
+
+pub(super) struct Lines {
+    lines: VecDeque<Line>,
+    starts: Bucket,
+}
+
+/// The command that a datagram is: one line of UTF-8, whose end may be there or not.
+pub(super) fn command(datagram: &[u8]) -> Option<Command> {
+    let text = core::str::from_utf8(datagram).ok()?;
+    let text = text.strip_suffix('\n').unwrap_or(text);
+    Command::new(text.strip_suffix('\r').unwrap_or(text)).ok()
+}
+
+impl Lines {
+    pub(super) const fn new() -> Self {
+        Self {
+            lines: VecDeque::new(),
+            starts: Bucket::new(8, 4),
+        }
+    }
+    /// Adds one, if there is room and not one of this peer's already.
+    pub(super) fn add(&mut self, now: Instant, number: u32, peer: SocketAddrV4) -> bool {
+        let has = self.lines.iter().any(|line| line.peer == peer);
+        if has || self.lines.len() >= LINES_MAX || !self.starts.take(now) {
+            return false;
+        }
+        self.lines.push_back(Line {
+            number,
+            peer,
+            waiting: VecDeque::new(),
+            due: now,
+            ended: false,
+        });
+        true
+    }
+
+    fn line(&mut self, number: u32) -> Option<&mut Line> {
+        (self.lines.iter_mut()).find(|line| line.number == number && !line.ended)
+    }
+    /// `None` if the number is not a line's.
+    pub(super) fn room(&mut self, number: u32) -> Option<usize> {
+        let line = self.line(number)?;
+        Some(WAITING_MAX - line.waiting.len())
+    }
+    /// Takes output, and says how much. `None` if the number is not a line's.
+    pub(super) fn write(&mut self, number: u32, bytes: &[u8]) -> Option<usize> {
+        let line = self.line(number)?;
+        let taken = bytes.len().min(WAITING_MAX - line.waiting.len());
+        line.waiting.extend(&bytes[..taken]);
+        Some(taken)
+    }
+    /// No more output comes.
+    pub(super) fn finish(&mut self, number: u32) {
+        if let Some(line) = self.line(number) {
+            line.ended = true;
+        }
+    }
+
+    pub(super) fn transmit(
+        &mut self,
+        now: Instant,
+        datagram: &mut [u8; DATAGRAM_MAX],
+    ) -> Option<(SocketAddrV4, usize)> {
+        self.lines
+            .retain(|line| !line.ended || !line.waiting.is_empty());
+        let line =
+            (self.lines.iter_mut()).find(|line| !line.waiting.is_empty() && line.due <= now)?;
+        let most = line.waiting.len().min(DATAGRAM_MAX);
+        // Whole lines, where that is possible.
+        let whole = line
+            .waiting
+            .iter()
+            .take(most)
+            .rposition(|&byte| byte == b'\n');
+        let length = whole.map_or(most, |end| end + 1);
+        for (to, byte) in datagram.iter_mut().zip(line.waiting.drain(..length)) {
+            *to = byte;
+        }
+        line.due = now + if line.ended { INTERVAL } else { DELAY };
+        Some((line.peer, length))
+    }
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        (self.lines.iter())
+            .filter(|line| line.ended || !line.waiting.is_empty())
+            .map(|line| line.due)
+            .min()
+    }
+}

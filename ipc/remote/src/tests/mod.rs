@@ -1,0 +1,4 @@
+//! Both ends, joined in memory.
+
+mod link;
+mod sessions;
