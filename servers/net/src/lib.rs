@@ -5,5 +5,8 @@
 extern crate alloc;
 
 pub mod device;
+#[cfg(test)]
+mod fake;
 pub mod server;
 pub mod settings;
+pub mod stack;

@@ -95,7 +95,7 @@ fn host(word: &str) -> Option<Ipv4Cidr> {
     let (address, prefix) = word.split_once('/')?;
     let digits = prefix.bytes().all(|byte| byte.is_ascii_digit());
     let prefix: u8 = prefix.parse().ok().filter(|_| digits)?;
-    if !(1..=PREFIX_MAX).contains(&prefix) {
+    if prefix > PREFIX_MAX {
         return None;
     }
     let cidr = Ipv4Cidr::new(address.parse().ok()?, prefix);
@@ -104,17 +104,22 @@ fn host(word: &str) -> Option<Ipv4Cidr> {
 
 /// The address of another host of the network.
 fn neighbour(word: &str, network: Ipv4Cidr) -> Option<Ipv4Addr> {
-    let address: Ipv4Addr = word.parse().ok()?;
-    let other = address != network.address() && network.contains_addr(&address);
-    (other && is_host(address, network)).then_some(address)
+    word.parse().ok().filter(|&at| is_neighbour(at, network))
+}
+
+/// Whether another host of `own`'s network can have the address.
+pub fn is_neighbour(address: Ipv4Addr, own: Ipv4Cidr) -> bool {
+    address != own.address() && own.contains_addr(&address) && is_host(address, own)
 }
 
 /// Whether a host of the network can have the address.
-fn is_host(address: Ipv4Addr, network: Ipv4Cidr) -> bool {
+pub fn is_host(address: Ipv4Addr, network: Ipv4Cidr) -> bool {
     let first = address.octets()[0];
     // 0 is this network, 127 the host itself, 224 groups, 240 reserved.
     let ordinary = (1..224).contains(&first) && !address.is_loopback();
-    ordinary && address != network.network().address() && Some(address) != network.broadcast()
+    let numbered = (1..=PREFIX_MAX).contains(&network.prefix_len());
+    let own = [Some(network.network().address()), network.broadcast()];
+    ordinary && numbered && !own.contains(&Some(address))
 }
 
 #[cfg(test)]
