@@ -35,6 +35,8 @@ pub mod log;
 #[cfg(target_os = "none")]
 pub mod mapping;
 #[cfg(target_os = "none")]
+pub mod net;
+#[cfg(target_os = "none")]
 pub mod output;
 #[cfg(target_os = "none")]
 mod panic;

@@ -12,6 +12,9 @@ use crate::ranges::Ranges;
 use crate::sync::{Mutex, OnceLock};
 use crate::{OwnedHandle, startup, syscall};
 
+/// Bytes of a word.
+const WORD: usize = size_of::<u64>();
+
 static ROOM: OnceLock<Mutex<Ranges>> = OnceLock::new();
 
 fn room() -> &'static Mutex<Ranges> {
@@ -139,39 +142,57 @@ impl Mapping {
     /// The memory as words, to be read.
     #[must_use]
     pub fn words(&self) -> Words<'_> {
-        // SAFETY: the range is mapped and page-aligned while `self` lives; atomics may be shared with anybody, and `Words` has
-        // no way to store to them, which memory mapped for reading does not take.
-        let words: &[AtomicU64] = unsafe {
-            let count = self.len() / size_of::<AtomicU64>();
-            core::slice::from_raw_parts(self.address as *const _, count)
-        };
-        words.into()
+        self.atomics().into()
+    }
+
+    const fn atomics(&self) -> &[AtomicU64] {
+        // SAFETY: the range is mapped and page-aligned while `self` lives; atomics may be shared with anybody. Only `write` stores,
+        // if the mapping is for writing.
+        unsafe { core::slice::from_raw_parts(self.address as *const _, self.len() / WORD) }
     }
 
     const fn bytes(&self) -> &[AtomicU8] {
-        // SAFETY: as in `words`: only `write` stores, if the mapping is for writing.
+        // SAFETY: as in `atomics`.
         unsafe { core::slice::from_raw_parts(self.address as *const AtomicU8, self.len()) }
     }
 
-    /// Copies bytes out, from `offset` on; how many there were.
+    /// Copies bytes out, from `offset` on; how many there were. By words, if the offset is one of a word.
     pub fn read(&self, offset: usize, out: &mut [u8]) -> usize {
         let bytes = self.bytes().get(offset..).unwrap_or_default();
-        for (to, from) in out.iter_mut().zip(bytes) {
+        let len = out.len().min(bytes.len());
+        let mut copied = 0;
+        if offset.is_multiple_of(WORD) {
+            let words = self.atomics().iter().skip(offset / WORD);
+            for (to, from) in out[..len].chunks_exact_mut(WORD).zip(words) {
+                to.copy_from_slice(&from.load(Ordering::Relaxed).to_ne_bytes());
+                copied += WORD;
+            }
+        }
+        for (to, from) in out[copied..len].iter_mut().zip(&bytes[copied..]) {
             *to = from.load(Ordering::Relaxed);
         }
-        out.len().min(bytes.len())
+        len
     }
 
-    /// Copies bytes in, at `offset`; how many fitted. None if the mapping is for reading.
+    /// Copies bytes in, at `offset`; how many fitted. None if the mapping is for reading. By words, if the offset is one of a word.
     pub fn write(&self, offset: usize, from: &[u8]) -> usize {
         if !self.writable {
             return 0;
         }
         let bytes = self.bytes().get(offset..).unwrap_or_default();
-        for (to, from) in bytes.iter().zip(from) {
+        let len = from.len().min(bytes.len());
+        let mut copied = 0;
+        if offset.is_multiple_of(WORD) {
+            let words = self.atomics().iter().skip(offset / WORD);
+            for (to, from) in words.zip(from[..len].as_chunks::<WORD>().0) {
+                to.store(u64::from_ne_bytes(*from), Ordering::Relaxed);
+                copied += WORD;
+            }
+        }
+        for (to, from) in bytes[copied..].iter().zip(&from[copied..len]) {
             to.store(*from, Ordering::Relaxed);
         }
-        from.len().min(bytes.len())
+        len
     }
 }
 

@@ -175,8 +175,8 @@ impl Responder for Port {
     ) -> Result<(), Error> {
         // A thread serves one call: the one it has now, if any, waits aside meanwhile.
         let aside = match self.owes {
-            Owes::Answer => Some(OwnedHandle::new(syscall::reply_park()?)),
-            Owes::Nothing | Owes::Sending => None,
+            Owes::Answer | Owes::Sending => Some(OwnedHandle::new(syscall::reply_park()?)),
+            Owes::Nothing => None,
         };
         let answered = take_up(parked).and_then(|()| reply(message));
         if let Some(aside) = aside
