@@ -168,6 +168,12 @@ impl KeyRing {
         }
         Ok(Self(keys))
     }
+    /// The first key of a role.
+    #[must_use]
+    pub fn key(&self, role: Role) -> Option<&Key> {
+        let mut keys = self.iter();
+        keys.find(|(of, _)| *of == role).map(|(_, key)| key)
+    }
     /// Each key.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Role, &Key)> {
         self.0.iter().map(|(role, key)| (*role, key))

@@ -8,7 +8,9 @@ use std::str::FromStr;
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
 
-use crate::load;
+use crate::access::Access;
+use crate::profile::Kept;
+use crate::{exec, load, ping, profile, shell, target};
 
 /// Status for a machine that could not be asked, after a line that says why.
 pub const NO_ANSWER: u8 = 3;
@@ -24,6 +26,45 @@ pub struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// A shell on a machine, as on its serial line
+    Shell {
+        #[command(flatten)]
+        access: Access,
+        /// The machine; port 5555 unless another is said
+        #[arg(value_name = "HOST[:PORT]")]
+        host: Option<String>,
+    },
+    /// Run one command: its output on stdout, its success as status
+    Exec {
+        #[command(flatten)]
+        access: Access,
+        /// The machine, which has a `.` or a `:` in it or is localhost, and the command
+        #[arg(
+            value_name = "[HOST] COMMAND",
+            required = true,
+            trailing_var_arg = true,
+            allow_hyphen_values = true
+        )]
+        words: Vec<String>,
+    },
+    /// Ask whether a machine is there and takes the key
+    Ping {
+        #[command(flatten)]
+        access: Access,
+        /// The machine; port 5555 unless another is said
+        #[arg(value_name = "HOST[:PORT]")]
+        host: Option<String>,
+    },
+    /// Profile a machine, and keep what comes of it
+    Profile {
+        #[command(flatten)]
+        access: Access,
+        #[command(flatten)]
+        kept: Kept,
+        /// The machine, as for exec, and arguments of `profile`, such as `2000 all`
+        #[arg(value_name = "[HOST] ARGUMENTS")]
+        words: Vec<String>,
+    },
     /// Send datagrams, count those that come back, and tell rates and loss
     Load(LoadOptions),
 }
@@ -67,6 +108,24 @@ impl Cli {
     /// In one line, why the machine could not be asked.
     pub fn run(self) -> Result<ExitCode> {
         match self.command {
+            Command::Shell { access, host } => {
+                shell::run(target::machine(host.as_deref())?, access.mode()?)
+            }
+            Command::Exec { access, words } => {
+                let (host, command) = target::split(&words);
+                exec::run(target::machine(host)?, access.mode()?, &command.join(" "))
+            }
+            Command::Ping { access, host } => {
+                ping::run(target::machine(host.as_deref())?, access.mode()?)
+            }
+            Command::Profile {
+                access,
+                kept,
+                words,
+            } => {
+                let (host, arguments) = target::split(&words);
+                profile::run(target::machine(host)?, access.mode()?, arguments, &kept)
+            }
             Command::Load(options) => load::run(&options),
         }
     }
@@ -135,7 +194,7 @@ mod tests {
             ),
             (
                 "",
-                "sonde: 'sonde' requires a subcommand but one was not provided [subcommands: load, help]",
+                "sonde: 'sonde' requires a subcommand but one was not provided [subcommands: shell, exec, ping, profile, load, help]",
             ),
             ("bogus", "sonde: unrecognized subcommand 'bogus'"),
         ] {

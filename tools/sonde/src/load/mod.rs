@@ -10,8 +10,7 @@ mod seen;
 mod sender;
 
 use std::convert::Infallible;
-use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -24,6 +23,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::address;
 use crate::cli::{LoadOptions, NO_ANSWER};
+use crate::link::socket;
 use pace::Pace;
 use rates::Rates;
 use report::Summary;
@@ -107,18 +107,6 @@ fn load(
         }
         Ok(summary)
     })
-}
-
-/// A socket of its own port, which only hears the peer, and hears of refusals.
-fn socket(peer: SocketAddr) -> io::Result<UdpSocket> {
-    let any: SocketAddr = match peer {
-        SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
-        SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
-    };
-    let socket = UdpSocket::bind(any)?;
-    socket.connect(peer)?;
-    socket.set_nonblocking(true)?;
-    Ok(socket)
 }
 
 #[cfg(test)]

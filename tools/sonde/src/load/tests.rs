@@ -2,6 +2,7 @@
 
 use super::*;
 
+use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::atomic::Ordering;
 
 /// What a load that is over says, and how many datagrams its peer got. What is missing is waited for so long.

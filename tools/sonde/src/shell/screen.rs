@@ -1,0 +1,127 @@
+//! What of the machine's output is shown, and when it waits for a line.
+
+use super::row::{Row, is_echo};
+
+/// What the machine's shell is doing, as far as its output tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// A command runs, or the session begins: all is shown as it is.
+    Running,
+    /// A line was sent, whose echo is still to come.
+    Echo,
+    /// It waits for a line, which is edited here.
+    Prompt,
+}
+
+/// The machine's output so far.
+#[derive(Debug)]
+pub struct Screen {
+    row: Row,
+    phase: Phase,
+}
+
+/// What is to be shown of a piece of output.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Shown {
+    /// Rows that ended while a line is edited or its echo awaited: output of programs in the background.
+    pub above: Vec<String>,
+    /// Bytes for the terminal, as they are.
+    pub bytes: Vec<u8>,
+}
+
+impl Default for Screen {
+    fn default() -> Self {
+        Self {
+            row: Row::default(),
+            phase: Phase::Running,
+        }
+    }
+}
+
+impl Screen {
+    /// Takes a piece of output.
+    pub fn output(&mut self, bytes: &[u8]) -> Shown {
+        let mut shown = Shown::default();
+        for &byte in bytes {
+            let ended = self.row.feed(byte);
+            match (self.phase, ended) {
+                (Phase::Running, _) => shown.bytes.push(byte),
+                (Phase::Echo, Some(row)) if is_echo(&row) => self.phase = Phase::Running,
+                (Phase::Echo | Phase::Prompt, Some(row)) => shown.above.push(row),
+                (Phase::Echo | Phase::Prompt, None) => {}
+            }
+        }
+        shown
+    }
+
+    /// Whether the machine waits for a line, and nobody edits one yet. If so, gives what was typed ahead, and from now on its prompt is not shown.
+    pub fn prompt(&mut self) -> Option<String> {
+        if self.phase != Phase::Running || !self.row.is_prompt() {
+            return None;
+        }
+        self.phase = Phase::Prompt;
+        Some(self.row.typed())
+    }
+
+    /// A line, or Ctrl-C, was sent to the prompt.
+    pub fn sent(&mut self) {
+        self.phase = Phase::Echo;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PROMPT: &[u8] = b"\r> \x1b[K";
+
+    /// A screen whose machine waits for its first line.
+    fn at_prompt() -> Screen {
+        let mut screen = Screen::default();
+        let shown = screen.output(&[b"Sonde\r\n", PROMPT].concat());
+        assert_eq!(shown.bytes, [b"Sonde\r\n", PROMPT].concat());
+        assert_eq!(screen.prompt().as_deref(), Some(""));
+        screen
+    }
+
+    #[test]
+    fn the_echo_of_a_line_is_left_out_and_its_output_is_not() {
+        let mut screen = at_prompt();
+        screen.sent();
+        assert_eq!(screen.output(b"\r> \x1b[K\r> \x1b[Kps"), Shown::default());
+        let shown = screen.output(b"\r\nPID NAME\r\n");
+        assert_eq!(shown.bytes, b"PID NAME\r\n");
+        assert_eq!(screen.prompt(), None);
+        screen.output(PROMPT);
+        assert_eq!(screen.prompt().as_deref(), Some(""));
+        assert_eq!(screen.prompt(), None, "once is enough");
+    }
+
+    #[test]
+    fn output_of_programs_in_the_background_comes_above_the_line() {
+        let mut screen = at_prompt();
+        let shown = screen.output(b"\r\x1b[Ktick\r\n\r> \x1b[K");
+        assert_eq!(shown.above, ["tick"]);
+        assert_eq!(shown.bytes, b"");
+        screen.sent();
+        // It comes in the middle of the echo, too.
+        let shown = screen.output(b"> p\r\x1b[Ktock\r\n\r> p\x1b[Ks\r\nPID\r\n");
+        assert_eq!(shown.above, ["tock"]);
+        assert_eq!(shown.bytes, b"PID\r\n");
+    }
+
+    #[test]
+    fn what_was_typed_ahead_is_to_be_edited() {
+        let mut screen = Screen::default();
+        screen.output(b"\r> pro\x1b[K");
+        assert_eq!(screen.prompt().as_deref(), Some("pro"));
+    }
+
+    #[test]
+    fn an_interrupted_line_leaves_a_fresh_prompt() {
+        let mut screen = at_prompt();
+        screen.sent();
+        assert_eq!(screen.output(b"^C\r\n\r> \x1b[K").above, [""; 0]);
+        assert_eq!(screen.prompt().as_deref(), Some(""));
+    }
+}
