@@ -4,7 +4,7 @@
 //! page ([`startup`]); a server receives calls through a [`Port`], a client makes them through a [`Connection`].
 //!
 //! Unsafe code is confined to the modules that own an invariant: [`syscall`] (the instruction), `buffer` (the thread's IPC
-//! page), `heap`, [`mapping`] (address space), [`thread`] (stacks), `lock` and [`sync`] (who may reach a value), `park` (the
+//! page), `heap`, [`mapping`] and [`registers`] (address space), [`thread`] (stacks), `lock` and [`sync`] (who may reach a value), `park` (the
 //! thread's own words), [`mod@entry`] and [`startup`] (what the loader left), [`process`] (other address spaces), `panic` (the
 //! breakpoint). The rest is safe code over them. On the host only the pure parts exist, for their tests.
 #![cfg_attr(not(any(test, loom)), no_std)]
@@ -47,6 +47,8 @@ pub mod process;
 #[cfg(target_os = "none")]
 pub mod record;
 #[cfg(target_os = "none")]
+pub mod registers;
+#[cfg(target_os = "none")]
 pub mod startup;
 #[cfg(target_os = "none")]
 pub mod syscall;
@@ -62,5 +64,6 @@ pub use {
     handle::OwnedHandle,
     mapping::Mapping,
     port::{Event, Port},
+    registers::Registers,
     sync::Mutex,
 };

@@ -94,8 +94,8 @@ pub mod names {
     pub const PROCESS: &str = "process";
     /// The program's first thread, to bind a notification to it.
     pub const THREAD: &str = "thread";
-    /// Notification of the interrupts that the program was given: bit 0 is the first interrupt of its entry, bit 1 the next. The
-    /// other bits are free for its own timers.
+    /// Notification of the interrupts that the program was given: bit 0 is the first interrupt of its entry, bit 1 the next, and
+    /// behind them are those of its PCI function. The other bits are free for its own timers.
     pub const NOTIFICATION: &str = "notification";
     /// Before the name of an endpoint that the program serves. Without it, the name is one that it may call.
     pub const SERVE: &str = "serve:";
@@ -105,6 +105,16 @@ pub mod names {
     pub const INTERRUPT: &str = "irq:";
     /// Before the physical address of device memory, as hexadecimal digits.
     pub const DEVICE: &str = "device:";
+    /// Endpoint that speaks `pci`: the configuration of the PCI function that the program drives.
+    pub const PCI: &str = "pci";
+    /// Before the number of a base address register, a colon, and an offset as hexadecimal digits: the pages from there on.
+    pub const PCI_BAR: &str = "pci:bar";
+    /// Before the number of a message-signalled interrupt of the function.
+    pub const PCI_VECTOR: &str = "pci:vector";
+    /// The function's wired interrupt, where it has no messages.
+    pub const PCI_LINE: &str = "pci:line";
+    /// Memory for the function to read and write, in a row.
+    pub const PCI_DMA: &str = "pci:dma";
 }
 
 /// What goes into a startup page.

@@ -12,6 +12,7 @@ pub mod loopback;
 pub mod message;
 pub mod net;
 pub mod operation;
+pub mod pci;
 pub mod profd;
 pub mod protocol;
 pub mod remote;

@@ -60,6 +60,8 @@ pub struct Program {
     pub interrupts: Vec<u32>,
     /// Device memory it may map.
     pub device_memory: Vec<DeviceRange>,
+    /// PCI function that it drives, if the machine has it.
+    pub pci: Option<PciFunction>,
     /// Whether it controls the profiling driver.
     pub profiler: bool,
     /// Whether it may read the boot archive.
@@ -153,6 +155,24 @@ pub struct DeviceRange {
     pub bytes: u64,
 }
 
+/// A PCI function that a program drives: the first one found of this vendor and one of these devices.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PciFunction {
+    /// Vendor ID; not `0xffff`.
+    pub vendor: u16,
+    /// Device IDs that the driver knows; at least one.
+    pub devices: Vec<u16>,
+    /// Message-signalled interrupts that it wants, 1 to [`VECTORS_MAX`]; where the function has fewer, it gets fewer.
+    pub vectors: u8,
+    /// Memory for DMA, in KiB: whole pages, at least one and at most [`DMA_KIB_MAX`].
+    pub dma_kib: u32,
+}
+
+/// Most message-signalled interrupts of a program.
+pub const VECTORS_MAX: u8 = 8;
+/// Most memory for DMA of a program, in KiB: what the kernel can find in a row.
+pub const DMA_KIB_MAX: u32 = 4096;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -173,6 +193,12 @@ mod tests {
             }]),
             interrupts: Vec::from([4]),
             device_memory: Vec::new(),
+            pci: Some(PciFunction {
+                vendor: 0x1af4,
+                devices: Vec::from([0x1041]),
+                vectors: 2,
+                dma_kib: 64,
+            }),
             profiler: false,
             bootfs: true,
             log: true,
@@ -211,6 +237,7 @@ mod tests {
             1, 0xf8, 7, 8, // ports
             1, 4, // interrupts
             0, // device_memory
+            1, 0xf4, 0x35, 1, 0xc1, 0x20, 2, 64, // pci
             0, 1, 1, // profiler, bootfs, log
             2, 0, 2, // system: log-read, power
             1, // on_death: leave

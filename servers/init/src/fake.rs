@@ -15,6 +15,7 @@ use ipc::abi::{Error, Handle, Rights};
 use ipc::proto::init::CommandLine;
 
 use crate::machine::{FirstThread, Machine, Pages};
+use crate::pci::{Address, Config, Message};
 pub use handle::{FakeHandle, ProcessHandle};
 use handle::{SHARE, ears, has};
 use ledger::Given;
@@ -56,6 +57,15 @@ impl FakeMachine {
     fn handle(&mut self, rights: Rights) -> Result<FakeHandle, Error> {
         self.step()?;
         Ok(FakeHandle::new(&self.0, rights))
+    }
+}
+
+impl Config for FakeMachine {
+    fn read_config(&mut self, at: Address, offset: u8) -> u32 {
+        self.0.borrow_mut().bus.read_config(at, offset)
+    }
+    fn write_config(&mut self, at: Address, offset: u8, value: u32) {
+        self.0.borrow_mut().bus.write_config(at, offset, value);
     }
 }
 
@@ -208,6 +218,27 @@ impl Machine for FakeMachine {
     ) -> Result<FakeHandle, Error> {
         has(notification.rights, Rights::SIGNAL)?;
         self.handle(SHARE | Rights::MANAGE)
+    }
+    fn message(
+        &mut self,
+        notification: &FakeHandle,
+        bit: u32,
+    ) -> Result<(FakeHandle, Message), Error> {
+        has(notification.rights, Rights::SIGNAL)?;
+        let interrupt = self.handle(SHARE | Rights::MANAGE)?;
+        let message = Message {
+            address: 0xfee0_0000,
+            data: 0x40 + bit,
+        };
+        Ok((interrupt, message))
+    }
+    fn create_dma(&mut self, _: u64) -> Result<FakeHandle, Error> {
+        self.handle(SHARE | Rights::READ | Rights::WRITE)
+    }
+    fn store(&mut self, address: u64, words: &[u32]) -> Result<(), Error> {
+        self.step()?;
+        self.0.borrow_mut().bus.store(address, words);
+        Ok(())
     }
     fn ports(&mut self, _: u16, _: u16) -> Result<FakeHandle, Error> {
         self.handle(SHARE | Rights::READ | Rights::WRITE)

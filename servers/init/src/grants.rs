@@ -11,6 +11,9 @@ use ipc::abi::layout::PAGE_SIZE;
 use ipc::abi::startup::names;
 use ipc::proto::system::Program;
 
+use crate::pci::devices::Device;
+use crate::pci::function::Interrupts;
+
 /// One handle to be given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grant<'a> {
@@ -59,6 +62,18 @@ pub enum What<'a> {
         /// Pages.
         pages: u64,
     },
+    /// The configuration of its PCI function, whose badge this is.
+    Configuration {
+        /// Badge.
+        badge: u64,
+    },
+    /// An interrupt of its PCI function, by message, which signals this bit of the notification before it.
+    Message {
+        /// Bit.
+        bit: u32,
+    },
+    /// Its memory for DMA.
+    Dma,
 }
 
 /// Rights that a program needs to pass on what it has.
@@ -83,14 +98,18 @@ impl What<'_> {
             Self::Notification => Rights::SIGNAL.union(Rights::WAIT).union(SHARE),
             Self::Interrupt { .. } => Rights::MANAGE,
             Self::Ports { .. } => Rights::READ.union(Rights::WRITE),
-            Self::Device { .. } => Rights::READ.union(Rights::WRITE),
+            Self::Device { .. } | Self::Dma => Rights::READ.union(Rights::WRITE),
+            // It cannot be passed on, so what is asked through it is asked by the driver.
+            Self::Configuration { .. } => Rights::CALL,
+            Self::Message { .. } => Rights::MANAGE,
         }
     }
 }
 
-/// The handles that a program's entry gives it. A notification comes before the interrupts that signal it.
+/// The handles that a program's entry gives it, and those of the PCI function that it drives, if there is one. A notification
+/// comes before the interrupts that signal it.
 #[must_use]
-pub fn plan(program: &Program) -> Vec<Grant<'_>> {
+pub fn plan<'a, H>(program: &'a Program, device: Option<&Device<H>>) -> Vec<Grant<'a>> {
     let mut plan = Vec::new();
     let mut grant = |name: String, what| plan.push(Grant { name, what });
     for name in &program.serves {
@@ -113,7 +132,9 @@ pub fn plan(program: &Program) -> Vec<Grant<'_>> {
         let makes_processes = system.contains(Rights::SPAWN);
         grant(names::BOOTFS.into(), What::Bootfs { makes_processes });
     }
-    if !program.interrupts.is_empty() {
+    let interrupts = device.map(|device| device.function.interrupts);
+    let device_interrupts = interrupts.is_some_and(|it| it != Interrupts::None);
+    if device_interrupts || !program.interrupts.is_empty() {
         grant(names::NOTIFICATION.into(), What::Notification);
     }
     for (&line, bit) in program.interrupts.iter().zip(0..) {
@@ -136,7 +157,38 @@ pub fn plan(program: &Program) -> Vec<Grant<'_>> {
             What::Device { base, pages },
         );
     }
+    if let Some(device) = device {
+        let first_bit = program.interrupts.len() as u32;
+        plan_device(device, first_bit, &mut plan);
+    }
     plan
+}
+
+/// The handles of a PCI function, whose interrupts signal the bits from `first_bit` on.
+fn plan_device<H>(device: &Device<H>, first_bit: u32, plan: &mut Vec<Grant<'_>>) {
+    let mut grant = |name: String, what| plan.push(Grant { name, what });
+    let badge = device.badge();
+    grant(names::PCI.into(), What::Configuration { badge });
+    for piece in &device.function.pieces {
+        let name = format!("{}{}:{:x}", names::PCI_BAR, piece.bar, piece.offset);
+        let (base, pages) = (piece.base, piece.pages);
+        grant(name, What::Device { base, pages });
+    }
+    match device.function.interrupts {
+        Interrupts::Messages(_) => {
+            for vector in 0..device.vectors {
+                let bit = first_bit + u32::from(vector);
+                let name = format!("{}{vector}", names::PCI_VECTOR);
+                grant(name, What::Message { bit });
+            }
+        }
+        Interrupts::Line(line) => {
+            let (line, bit) = (line.into(), first_bit);
+            grant(names::PCI_LINE.into(), What::Interrupt { line, bit });
+        }
+        Interrupts::None => {}
+    }
+    grant(names::PCI_DMA.into(), What::Dma);
 }
 
 #[cfg(test)]
@@ -151,7 +203,7 @@ mod tests {
 
     #[test]
     fn the_default_program_gets_nothing() {
-        assert_eq!(plan(&program("default")), []);
+        assert_eq!(plan::<()>(&program("default"), None), []);
     }
 
     #[test]
@@ -174,7 +226,7 @@ mod tests {
             system: vec![SystemRight::Inspect, SystemRight::Power],
             ..program("console")
         };
-        let plan = plan(&program);
+        let plan = plan::<()>(&program, None);
         let named: Vec<_> = plan
             .iter()
             .map(|grant| (grant.name.as_str(), grant.what))
@@ -228,7 +280,7 @@ mod tests {
             system: vec![SystemRight::Spawn],
             ..program("loader")
         };
-        let plan = plan(&program);
+        let plan = plan::<()>(&program, None);
         let rights = plan.last().map(|grant| grant.what.rights());
         assert_eq!(rights, Some(Rights::READ | Rights::EXECUTE));
     }

@@ -11,13 +11,14 @@ use ipc::abi::startup::{
     CONTROL_OFFSET, ControlBlock, IPC_BUFFER, STACK_BASE, STARTUP_PAGE, Startup, names,
 };
 use ipc::abi::{Error, Handle, Rights};
-use ipc::proto::system::Program;
+use ipc::proto::system::{INIT, Program};
 use zerocopy::IntoBytes;
 
 use crate::endpoints::Endpoints;
 use crate::grants::{self, What};
 use crate::image::{Content, Image, ImageError, Segment};
 use crate::machine::{FirstThread, Machine, Pages};
+use crate::pci::devices::Device;
 
 /// What is to be launched.
 #[derive(Clone, Copy, Debug)]
@@ -113,13 +114,14 @@ impl fmt::Display for LaunchError {
     }
 }
 
-/// Launches a program; the thread is held.
+/// Launches a program, which drives this PCI function, if it does; the thread is held.
 ///
 /// # Errors
 /// See [`LaunchError`].
 pub fn launch<M: Machine>(
     machine: &mut M,
     endpoints: &Endpoints<M::Handle>,
+    device: Option<&Device<M::Handle>>,
     request: Request<'_>,
     stdout: Option<M::Handle>,
 ) -> Result<Launched<M>, LaunchError> {
@@ -132,7 +134,12 @@ pub fn launch<M: Machine>(
         process,
         handles: Vec::new(),
     };
-    let thread = loader.load(endpoints, request, stdout, pid, quota_pages);
+    let owned = Owned {
+        endpoints,
+        device,
+        pid,
+    };
+    let thread = loader.load(&owned, request, stdout, quota_pages);
     let Loader { process, .. } = loader;
     match thread {
         Ok(thread) => Ok(Launched {
@@ -149,6 +156,14 @@ pub fn launch<M: Machine>(
     }
 }
 
+/// What init has, of which the process gets a part.
+struct Owned<'a, H> {
+    endpoints: &'a Endpoints<H>,
+    device: Option<&'a Device<H>>,
+    /// The process.
+    pid: u32,
+}
+
 struct Loader<'m, M: Machine> {
     machine: &'m mut M,
     process: M::Process,
@@ -160,18 +175,17 @@ impl<M: Machine> Loader<'_, M> {
     /// Fills the process; its first thread is held.
     fn load(
         &mut self,
-        endpoints: &Endpoints<M::Handle>,
+        owned: &Owned<'_, M::Handle>,
         request: Request<'_>,
         stdout: Option<M::Handle>,
-        pid: u32,
         quota_pages: u64,
     ) -> Result<M::Handle, LaunchError> {
         self.segments(request).map_err(Step::Image.refused())?;
-        self.grants(endpoints, request.program, pid)
+        self.grants(owned, request.program)
             .and_then(|()| self.stdout(stdout))
             .map_err(Step::Handles.refused())?;
         let thread = self.thread(request).map_err(Step::Thread.refused())?;
-        self.startup(request, pid, quota_pages)?;
+        self.startup(request, owned.pid, quota_pages)?;
         Ok(thread)
     }
 
@@ -226,14 +240,15 @@ impl<M: Machine> Loader<'_, M> {
         Ok(())
     }
 
-    fn grants(
-        &mut self,
-        endpoints: &Endpoints<M::Handle>,
-        program: &Program,
-        pid: u32,
-    ) -> Result<(), Error> {
+    fn grants(&mut self, owned: &Owned<'_, M::Handle>, program: &Program) -> Result<(), Error> {
+        let &Owned {
+            endpoints,
+            device,
+            pid,
+        } = owned;
         let mut notification = None;
-        for grant in grants::plan(program) {
+        let mut messages = Vec::new();
+        for grant in grants::plan(program, device) {
             let machine = &mut *self.machine;
             let rights = grant.what.rights();
             // Whoever gives a handle must be allowed to.
@@ -266,10 +281,29 @@ impl<M: Machine> Loader<'_, M> {
                 },
                 What::Ports { first, count } => machine.ports(first, count)?,
                 What::Device { base, pages } => machine.device(base, pages)?,
+                What::Configuration { badge } => match endpoints.get(INIT) {
+                    Some(endpoint) => machine.mint(endpoint, badge)?,
+                    None => continue,
+                },
+                What::Message { bit } => match &notification {
+                    Some(notification) => {
+                        let (interrupt, message) = machine.message(notification, bit)?;
+                        messages.push(message);
+                        interrupt
+                    }
+                    None => continue,
+                },
+                What::Dma => match device {
+                    Some(device) => machine.duplicate(&device.dma, ours)?,
+                    None => continue,
+                },
             };
             self.give(grant.name, handle, rights)?;
         }
-        Ok(())
+        match device {
+            Some(device) => device.function.ready(self.machine, &messages),
+            None => Ok(()),
+        }
     }
 
     fn stdout(&mut self, stdout: Option<M::Handle>) -> Result<(), Error> {

@@ -17,6 +17,7 @@ mod images;
 pub mod launch;
 pub mod machine;
 pub mod obituary;
+pub mod pci;
 pub mod restart;
 mod running;
 pub mod service;

@@ -9,6 +9,8 @@ use ipc::abi::startup::ControlBlock;
 use ipc::abi::{Error, Handle, Rights};
 use ipc::proto::init::CommandLine;
 
+use crate::pci::{Config, Message};
+
 /// What pages are mapped from.
 #[derive(Clone, Copy, Debug)]
 pub enum Pages<'a, H> {
@@ -33,8 +35,8 @@ pub struct FirstThread {
     pub priority: u8,
 }
 
-/// The kernel, as init uses it.
-pub trait Machine {
+/// The kernel, as init uses it, and the configuration of PCI functions, which init alone has the ports for.
+pub trait Machine: Config {
     /// An owned handle.
     type Handle;
     /// A process that init made. Closed when dropped.
@@ -174,6 +176,28 @@ pub trait Machine {
         notification: &Self::Handle,
         bit: u32,
     ) -> Result<Self::Handle, Error>;
+
+    /// Takes an interrupt that a device signals by a message, which sets a bit of the notification.
+    ///
+    /// # Errors
+    /// See the call `interrupt_create`.
+    fn message(
+        &mut self,
+        notification: &Self::Handle,
+        bit: u32,
+    ) -> Result<(Self::Handle, Message), Error>;
+
+    /// Makes a memory object of zeroed pages in a row, at init's expense.
+    ///
+    /// # Errors
+    /// See the call `memory_create`.
+    fn create_dma(&mut self, pages: u64) -> Result<Self::Handle, Error>;
+
+    /// Writes words to a device's registers, from this physical address on.
+    ///
+    /// # Errors
+    /// See the calls `memory_physical` and `map`.
+    fn store(&mut self, address: u64, words: &[u32]) -> Result<(), Error>;
 
     /// Makes a handle to I/O ports.
     ///

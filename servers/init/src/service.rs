@@ -1,4 +1,4 @@
-//! The protocol `init`, served from the supervisor's state.
+//! The protocols `init` and `pci`, served from the supervisor's state.
 
 use alloc::vec::Vec;
 
@@ -7,6 +7,7 @@ use ipc::proto::init::{
     Event, ExitReport, InitError, Kill, Name, Next, NextEvent, NextProgram, ProcessInfo,
     ReadCommandLine, Release, Service, Spawn, SpawnProgram, Subscribe, Wait,
 };
+use ipc::proto::pci::{self, PciError};
 use ipc::proto::system::INIT;
 use ipc::proto::{Call, Responder, Served};
 
@@ -164,5 +165,25 @@ impl<M: Machine, P: Responder<Handle = M::Handle>> Service<P> for Supervisor<'_,
     ) -> Served<ReadCommandLine, P::Handle> {
         let line = self.machine.command_line().map_err(kernel_refusal)?;
         Ok(call.reply(line))
+    }
+}
+
+impl<M: Machine, P: Responder<Handle = M::Handle>> pci::Service<P> for Supervisor<'_, M, P> {
+    fn read(&mut self, call: Call<'_, P, pci::Read>, offset: u8) -> Served<pci::Read, P::Handle> {
+        let device = self.devices.with_badge(call.badge());
+        let function = &device.ok_or(PciError::Gone)?.function;
+        let value = function.read(&mut self.machine, offset)?;
+        Ok(call.reply(value))
+    }
+
+    fn write(
+        &mut self,
+        call: Call<'_, P, pci::Write>,
+        (offset, value): (u8, u32),
+    ) -> Served<pci::Write, P::Handle> {
+        let device = self.devices.with_badge(call.badge());
+        let function = &device.ok_or(PciError::Gone)?.function;
+        function.write(&mut self.machine, offset, value)?;
+        Ok(call.reply(()))
     }
 }

@@ -23,6 +23,7 @@ use crate::images::{Images, path};
 use crate::launch::{self, LaunchError, Request, Step};
 use crate::machine::Machine;
 use crate::obituary::Obituary;
+use crate::pci::Devices;
 use crate::restart::{Backoff, NO_ROOM_DELAY};
 use crate::running::Running;
 
@@ -50,6 +51,7 @@ pub struct Supervisor<'a, M: Machine, P: Responder<Handle = M::Handle>> {
     images: Images<'a>,
     config: SystemConfig,
     endpoints: Endpoints<M::Handle>,
+    pub(crate) devices: Devices<M::Handle>,
     pub(crate) running: Vec<Running<M, P>>,
     pub(crate) ended: VecDeque<ExitReport>,
     /// By index of the entry.
@@ -67,6 +69,7 @@ impl<'a, M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'a, M, P> {
     /// The kernel has no room for the endpoints, or does not say who init is.
     pub fn new(mut machine: M, archive: Bootfs<'a>, config: SystemConfig) -> Result<Self, Error> {
         let endpoints = Endpoints::new(&config, &mut machine)?;
+        let devices = Devices::find(&config, &mut machine);
         let own = machine.own_status()?.pid as u32;
         let mut supervisor = Self {
             machine,
@@ -75,6 +78,7 @@ impl<'a, M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'a, M, P> {
             backoffs: alloc::vec![Backoff::default(); config.programs.len()],
             config,
             endpoints,
+            devices,
             running: Vec::with_capacity(RUNNING_MAX),
             ended: VecDeque::with_capacity(ENDED_MAX),
             due: Vec::new(),
@@ -155,7 +159,8 @@ impl<'a, M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'a, M, P> {
         };
         let entry = index.and_then(|index| Some((index, programs.get(index)?.clone())));
         let (index, program) = entry.ok_or(InitError::NoSuchProgram)?;
-        let only_one = program.start == Start::Boot || !program.serves.is_empty();
+        let only_one =
+            program.start == Start::Boot || !program.serves.is_empty() || program.pci.is_some();
         if only_one && self.running.iter().any(|running| running.program == index) {
             return Err(InitError::AlreadyRuns);
         }
@@ -201,7 +206,8 @@ impl<'a, M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'a, M, P> {
             file_page: file.offset as u64 / ipc::abi::layout::PAGE_SIZE,
             args,
         };
-        let launched = launch::launch(&mut self.machine, &self.endpoints, request, stdout)?;
+        let device = self.devices.of(index);
+        let launched = launch::launch(&mut self.machine, &self.endpoints, device, request, stdout)?;
         let name = Text::cut(name);
         self.running.push(Running {
             pid: launched.pid,
@@ -291,6 +297,9 @@ impl<'a, M: Machine, P: Responder<Handle = M::Handle>> Supervisor<'a, M, P> {
 
     fn bury_one(&mut self, index: usize, report: ExitReport, responder: &mut P) -> bool {
         let dead = self.running.swap_remove(index);
+        if let Some(device) = self.devices.of(dead.program) {
+            device.function.quiesce(&mut self.machine);
+        }
         let ran = self.machine.now().saturating_sub(dead.since);
         for waiter in dead.waiters {
             // A caller that is gone needs no answer.

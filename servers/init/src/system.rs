@@ -3,20 +3,22 @@
 use core::fmt;
 
 use init::machine::{FirstThread, Machine, Pages};
+use init::pci::devices::is_function;
+use init::pci::{Address, Config, Message as DeviceMessage};
 use init::{Supervisor, config};
 use ipc::abi::exit::ProcessStatus;
 use ipc::abi::info::InfoKind;
 use ipc::abi::layout::{COMMAND_LINE_MAX, PAGE_SIZE};
 use ipc::abi::startup::names;
-use ipc::abi::{Error, Handle, NOW, Rights};
+use ipc::abi::{BY_MESSAGE, Error, Handle, NOW, Rights};
 use ipc::bootfs::{Bootfs, SYSTEM};
-use ipc::proto::Message;
-use ipc::proto::init::{CommandLine, dispatch};
+use ipc::proto::init::CommandLine;
 use ipc::proto::system::INIT;
+use ipc::proto::{self, Message};
 use sysroot::process::{self, Process};
 use sysroot::{
-    Event, ExitCode, Mapping, OwnedHandle, Port, handle, mapping, port, println, record, startup,
-    syscall, time,
+    Event, ExitCode, Mapping, OwnedHandle, Port, Registers, handle, mapping, port, println, record,
+    startup, syscall, time,
 };
 
 /// Bit of init's notification that a process's end sets.
@@ -25,6 +27,12 @@ const ENDED: u64 = 1;
 const QUEUED_MAX: usize = 4096;
 /// Exit code of a process that init killed.
 const KILLED: u64 = 137;
+/// I/O ports by which configuration space is reached: that of the address, and behind it that of the data (PCI, 3.2.2.3.2).
+const CONFIG_PORTS: u64 = 0xcf8;
+const CONFIG_ADDRESS: u64 = 0;
+const CONFIG_DATA: u64 = 4;
+/// In the address: what follows is one.
+const CONFIG_ENABLE: u64 = 1 << 31;
 
 /// What a failure means here: there is no system without init, and the kernel says so when it ends.
 fn must<T, E: fmt::Debug>(what: &str, result: Result<T, E>) -> T {
@@ -48,6 +56,7 @@ pub fn main() {
         profiler: given(names::PROFILER),
         bootfs: given(names::BOOTFS),
         notification,
+        config_ports: config_ports(given(names::SYSTEM)),
     };
     let mut init = must("endpoints", Supervisor::new(kernel, archive, config));
     let endpoint = init.endpoint(INIT).map(OwnedHandle::raw);
@@ -58,7 +67,12 @@ pub fn main() {
     let mut message = Message::new();
     loop {
         match port.receive(init.deadline(), &mut message) {
-            Event::Call { badge } => port.serve(badge, &mut message, &mut init, dispatch),
+            Event::Call { badge } if is_function(badge) => {
+                port.serve(badge, &mut message, &mut init, proto::pci::dispatch);
+            }
+            Event::Call { badge } => {
+                port.serve(badge, &mut message, &mut init, proto::init::dispatch);
+            }
             Event::Notified(_) | Event::TimedOut => init.poll(&mut port),
             Event::Closed { badge } => init.closed(badge),
             Event::Failed(error) => must("receive", Err(error)),
@@ -72,6 +86,47 @@ struct Kernel {
     profiler: Handle,
     bootfs: Handle,
     notification: Handle,
+    /// If the machine has PCI.
+    config_ports: Option<Handle>,
+}
+
+/// The ports of configuration space, if something there keeps an address.
+fn config_ports(system: Handle) -> Option<Handle> {
+    let ports = syscall::ports_create(system, CONFIG_PORTS, 8).ok()?;
+    syscall::port_write(ports, CONFIG_ADDRESS, 4, CONFIG_ENABLE).ok()?;
+    let kept = syscall::port_read(ports, CONFIG_ADDRESS, 4).ok()?;
+    (kept == CONFIG_ENABLE).then_some(ports)
+}
+
+impl Kernel {
+    /// Points the data port at four bytes of a function; the ports, if there are any.
+    fn point(&self, at: Address, offset: u8) -> Option<Handle> {
+        let ports = self.config_ports?;
+        let Address {
+            bus,
+            device,
+            function,
+        } = at;
+        let place = [offset & !3, device << 3 | function, bus, 0];
+        let address = CONFIG_ENABLE | u64::from(u32::from_le_bytes(place));
+        syscall::port_write(ports, CONFIG_ADDRESS, 4, address).ok()?;
+        Some(ports)
+    }
+}
+
+impl Config for Kernel {
+    fn read_config(&mut self, at: Address, offset: u8) -> u32 {
+        let ports = self.point(at, offset);
+        let value = ports.and_then(|ports| syscall::port_read(ports, CONFIG_DATA, 4).ok());
+        value.map_or(!0, |value| value as u32)
+    }
+
+    fn write_config(&mut self, at: Address, offset: u8, value: u32) {
+        if let Some(ports) = self.point(at, offset) {
+            // The trait's contract: what cannot be written is lost.
+            let _ = syscall::port_write(ports, CONFIG_DATA, 4, value.into());
+        }
+    }
 }
 
 impl Machine for Kernel {
@@ -210,6 +265,37 @@ impl Machine for Kernel {
         let bits = 1_u64.checked_shl(bit).ok_or(Error::LimitReached)?;
         syscall::interrupt_create(self.system, line.into(), notification.raw(), bits)
             .map(|(interrupt, ..)| OwnedHandle::new(interrupt))
+    }
+
+    fn message(
+        &mut self,
+        notification: &OwnedHandle,
+        bit: u32,
+    ) -> Result<(OwnedHandle, DeviceMessage), Error> {
+        let bits = 1_u64.checked_shl(bit).ok_or(Error::LimitReached)?;
+        let (interrupt, address, data) =
+            syscall::interrupt_create(self.system, BY_MESSAGE, notification.raw(), bits)?;
+        let message = DeviceMessage {
+            address,
+            data: data as u32,
+        };
+        Ok((OwnedHandle::new(interrupt), message))
+    }
+
+    fn create_dma(&mut self, pages: u64) -> Result<OwnedHandle, Error> {
+        syscall::memory_create(Handle::NONE, pages, 1).map(OwnedHandle::new)
+    }
+
+    fn store(&mut self, address: u64, words: &[u32]) -> Result<(), Error> {
+        let first = address / PAGE_SIZE * PAGE_SIZE;
+        let offset = address - first;
+        let pages = (offset + size_of_val(words) as u64).div_ceil(PAGE_SIZE);
+        let memory = OwnedHandle::new(syscall::memory_physical(self.system, first, pages)?);
+        let registers = Registers::map(memory.raw())?;
+        for (place, &word) in (offset as usize..).step_by(4).zip(words) {
+            registers.write(place, word).ok_or(Error::Misaligned)?;
+        }
+        Ok(())
     }
 
     fn ports(&mut self, first: u16, count: u16) -> Result<OwnedHandle, Error> {

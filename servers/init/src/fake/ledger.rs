@@ -4,6 +4,7 @@ use ipc::abi::Rights;
 use ipc::abi::exit::{CrashReport, ExitReason, ProcessStatus};
 
 use super::handle::ears;
+use crate::pci::fake::FakeBus;
 
 /// What the kernel knows.
 #[derive(Default)]
@@ -28,6 +29,8 @@ pub struct Ledger {
     pub halted: bool,
     /// A process that ends while an endpoint is flushed.
     pub ends_at_flush: Option<u32>,
+    /// The PCI functions there are.
+    pub bus: FakeBus,
     /// Time, in nanoseconds.
     pub now: u64,
 }
@@ -48,7 +51,7 @@ pub struct FakeProcess {
 /// A handle in a process.
 #[derive(Clone, Copy)]
 pub struct Given {
-    pub(super) rights: Rights,
+    pub rights: Rights,
     /// The endpoint that it names; 0 if it is to something else.
     pub endpoint: usize,
 }

@@ -26,6 +26,7 @@ pub fn program(name: &str) -> Program {
         ports: Vec::new(),
         interrupts: Vec::new(),
         device_memory: Vec::new(),
+        pci: None,
         profiler: false,
         bootfs: false,
         log: false,

@@ -3,6 +3,7 @@
 mod damage;
 mod death;
 mod demand;
+mod device;
 mod launch;
 mod watch;
 

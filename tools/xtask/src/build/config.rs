@@ -4,7 +4,7 @@
 use std::fmt;
 
 use ipc::proto::system::{
-    DeviceRange, OnDeath, PortRange, Program, Start, SystemConfig, SystemRight,
+    DeviceRange, OnDeath, PciFunction, PortRange, Program, Start, SystemConfig, SystemRight,
 };
 use serde::Deserialize;
 use toml::Spanned;
@@ -62,6 +62,7 @@ pub struct Entry {
     pub interrupts: Vec<Spanned<u32>>,
     #[serde(default)]
     pub device_memory: Vec<Spanned<Device>>,
+    pub pci: Option<Pci>,
     #[serde(default)]
     pub profiler: bool,
     #[serde(default)]
@@ -87,6 +88,16 @@ pub struct Ports {
 pub struct Device {
     pub base: u64,
     pub bytes: u64,
+}
+
+/// A PCI function as written.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pci {
+    pub vendor: Spanned<u16>,
+    pub devices: Spanned<Vec<u16>>,
+    pub vectors: Spanned<u8>,
+    pub dma_kib: Spanned<u32>,
 }
 
 /// A file whose every rule holds, but for the images it names, which may not have been built yet.
@@ -169,6 +180,12 @@ fn compile(entry: &Entry) -> Program {
         device_memory: devices
             .map(|&Device { base, bytes }| DeviceRange { base, bytes })
             .collect(),
+        pci: entry.pci.as_ref().map(|pci| PciFunction {
+            vendor: *pci.vendor.get_ref(),
+            devices: pci.devices.get_ref().clone(),
+            vectors: *pci.vectors.get_ref(),
+            dma_kib: *pci.dma_kib.get_ref(),
+        }),
         profiler: entry.profiler,
         bootfs: entry.bootfs,
         log: entry.log,
@@ -296,6 +313,31 @@ mod tests {
                 "below 16 TiB",
             ),
             (
+                "interrupts = [4]",
+                "pci = { vendor = 0xffff, devices = [1], vectors = 1, dma_kib = 4 }",
+                "0 to 0xfffe",
+            ),
+            (
+                "interrupts = [4]",
+                "pci = { vendor = 1, devices = [], vectors = 1, dma_kib = 4 }",
+                "at least one device",
+            ),
+            (
+                "interrupts = [4]",
+                "pci = { vendor = 1, devices = [1], vectors = 9, dma_kib = 4 }",
+                "1 to 8",
+            ),
+            (
+                "interrupts = [4]",
+                "pci = { vendor = 1, devices = [1], vectors = 1, dma_kib = 6 }",
+                "4 to 4096, a multiple of 4",
+            ),
+            (
+                "interrupts = [4]",
+                "pci = { vendor = 1, devices = [1], vectors = 1 }",
+                "missing field `dma_kib`",
+            ),
+            (
                 "start = \"demand\"",
                 "start = \"boot\"",
                 "`default` starts on demand",
@@ -309,6 +351,8 @@ mod tests {
 
     #[test]
     fn the_page_gives_the_numbers_of_the_rules() {
+        use ipc::proto::system::{DMA_KIB_MAX, VECTORS_MAX};
+
         use config_check::{MEMORY_KIB_MAX, MEMORY_KIB_MIN, STACK_KIB_MAX, STACK_KIB_MIN};
         let page = include_str!("../../../../docs/building.md");
         let name = format!("`name` | unique; 1 to {} of ", ipc::abi::layout::NAME_MAX);
@@ -325,6 +369,7 @@ mod tests {
                 "`stack_kib` | stack of the first thread in KiB, a multiple of 4, {STACK_KIB_MIN} to {STACK_KIB_MAX},"
             ),
             format!("`interrupts` | interrupt lines, 0 to {lines} |"),
+            format!("`vectors` 1 to {VECTORS_MAX}, `dma_kib` 4 to {DMA_KIB_MAX} |"),
         ] {
             assert!(page.contains(&row), "no {row}");
         }
@@ -341,6 +386,20 @@ mod tests {
         let without = REAL.replace("image = \"bin/console\"\n", "");
         let mistake = SystemFile::parse(&without).expect_err("no image");
         assert!(mistake.what.contains("image"), "{mistake}");
+    }
+
+    #[test]
+    fn a_pci_function_has_one_driver() {
+        let pci = |devices: &str| {
+            format!("pci = {{ vendor = 1, devices = {devices}, vectors = 1, dma_kib = 4 }}")
+        };
+        let console = REAL.replace("interrupts = [4]", &pci("[1, 2]"));
+        for (devices, taken) in [("[3, 2]", true), ("[3]", false)] {
+            let text = console.replace("profiler = true", &pci(devices));
+            let mistake = SystemFile::parse(&text).err();
+            let named = mistake.is_some_and(|it| it.what.contains("belongs to `console`"));
+            assert_eq!(named, taken, "{devices}");
+        }
     }
 
     #[test]

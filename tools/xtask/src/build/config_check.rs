@@ -4,10 +4,10 @@ use std::ops::RangeInclusive;
 
 use ipc::abi::layout::{INTERRUPTS, NAME_MAX, PAGE_SIZE, PHYSICAL_END};
 use ipc::abi::startup::STACK_MAX;
-use ipc::proto::system::{DEFAULT, INIT, PRIORITY_MAX, Start};
+use ipc::proto::system::{DEFAULT, DMA_KIB_MAX, INIT, PRIORITY_MAX, Start, VECTORS_MAX};
 use toml::Spanned;
 
-use super::config::Entry;
+use super::config::{Entry, Pci};
 
 /// Least memory that a program may be given, in KiB: less does not hold a stack and page tables.
 pub const MEMORY_KIB_MIN: u32 = 64;
@@ -54,6 +54,9 @@ pub fn check(entries: &[Spanned<Entry>]) -> Verdict {
         check_numbers(entry.get_ref())?;
         check_endpoints(entry.get_ref(), entries, others)?;
         check_devices(entry.get_ref(), others)?;
+        if let Some(pci) = &entry.get_ref().pci {
+            check_pci(pci, others)?;
+        }
     }
     Ok(())
 }
@@ -257,4 +260,32 @@ fn check_devices(entry: &Entry, others: &[Spanned<Entry>]) -> Verdict {
         }
     }
     Ok(())
+}
+
+fn check_pci(pci: &Pci, others: &[Spanned<Entry>]) -> Verdict {
+    let vendor = *pci.vendor.get_ref();
+    if vendor == u16::MAX {
+        return object(&pci.vendor, "a vendor is 0 to 0xfffe".into());
+    }
+    let devices = pci.devices.get_ref();
+    if devices.is_empty() {
+        return object(&pci.devices, "`devices` has at least one device".into());
+    }
+    if !(1..=VECTORS_MAX).contains(pci.vectors.get_ref()) {
+        return object(&pci.vectors, format!("vectors is 1 to {VECTORS_MAX}"));
+    }
+    check_kib(&pci.dma_kib, "dma_kib", PAGE_KIB..=DMA_KIB_MAX)?;
+    let drives = |other: &Entry| {
+        other.pci.as_ref().is_some_and(|other| {
+            let known = other.devices.get_ref();
+            *other.vendor.get_ref() == vendor && devices.iter().any(|it| known.contains(it))
+        })
+    };
+    match others.iter().find(|other| drives(other.get_ref())) {
+        Some(other) => object(
+            &pci.devices,
+            format!("one of these devices belongs to `{}`", name(other)),
+        ),
+        None => Ok(()),
+    }
 }
