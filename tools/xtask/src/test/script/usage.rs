@@ -22,6 +22,7 @@ pub fn cases(workspace: &Workspace) -> Vec<Case<'_>> {
             filters(workspace)
         }),
         Case::new("values_out_of_range_are_refused", || values(workspace)),
+        Case::new("the_client_refuses_in_a_line", || client(workspace)),
     ]
 }
 
@@ -160,6 +161,39 @@ fn values(workspace: &Workspace) -> Verdict {
         let told = stderr.lines().filter(|line| line.starts_with("error: "));
         ensure!(
             told.count() == 1 && stderr.ends_with('\n') && !stderr.contains("\n\n"),
+            "{arguments:?}: {stderr}"
+        );
+        ensure!(result.stdout.is_empty(), "{arguments:?} printed on stdout");
+    }
+    Ok(())
+}
+
+/// What the client says of its own arguments comes through, with its status, before any machine is asked.
+fn client(workspace: &Workspace) -> Verdict {
+    for (arguments, status, says) in [
+        (&[][..], 2, "requires a subcommand"),
+        (&["bogus"], 2, "unrecognized subcommand 'bogus'"),
+        (&["exec"], 2, "<[HOST] COMMAND>"),
+        (&["profile", "100"], 2, "--folded <FILE>|--svg <FILE>"),
+        (&["load", "127.0.0.1"], 3, "no port; say HOST:PORT"),
+        (
+            &["load", "a:7", "--size", "1"],
+            2,
+            "a number from 24 to 65507",
+        ),
+        (&["ping", "--key", "12"], 3, "64 hexadecimal digits, not 2"),
+        (&["ping", "a:0"], 3, "a number from 1 to 65535"),
+        (&["ping", "--open", "--key", "12"], 2, "cannot be used with"),
+    ] {
+        let arguments = [&["sonde"], arguments].concat();
+        let mut command = run_sh(workspace, &arguments);
+        command.env("SONDE_HOST", "127.0.0.1:1");
+        let result = output(&mut command, b"")?;
+        expect_status(&result, status)?;
+        let stderr = String::from_utf8_lossy(&result.stderr);
+        let line = stderr.lines().find_map(|line| line.strip_prefix("sonde: "));
+        ensure!(
+            line.is_some_and(|line| line.contains(says)),
             "{arguments:?}: {stderr}"
         );
         ensure!(result.stdout.is_empty(), "{arguments:?} printed on stdout");
