@@ -10,6 +10,7 @@ use ipc::abi::Error;
 use ipc::abi::info::{CpuInfo, MemoryInfo};
 use ipc::proto::CallError;
 use ipc::proto::init::{Args, Ending, ExitReport, InitError, Name, ProcessInfo};
+use ipc::proto::net::{Counters, Interface, NetError, Ping, Pong};
 use ipc::proto::profd::{Refusal, Request};
 
 use crate::system::{InitResult, LogPart, System};
@@ -42,6 +43,10 @@ pub struct FakeSystem {
     pub profile: Option<Result<String, CallError<Refusal>>>,
     /// In few words, and in all.
     pub processors: Option<[&'static str; 2]>,
+    /// If there is a device.
+    pub network: Option<(Interface, Counters)>,
+    /// What is answered to each ping; without a device, after that.
+    pub pongs: VecDeque<Result<Pong, CallError<NetError>>>,
     pub memory: MemoryInfo,
     pub cpus: Vec<CpuInfo>,
     pub now: u64,
@@ -177,6 +182,13 @@ impl System for FakeSystem {
         let silent = CallError::Transport(Error::TimedOut);
         show(self.processors.ok_or(silent)?[usize::from(verbose)]);
         Ok(())
+    }
+    fn network(&mut self) -> Result<(Interface, Counters), CallError<NetError>> {
+        self.network.ok_or(CallError::Service(NetError::NoDevice))
+    }
+    fn ping(&mut self, _: Ping) -> Result<Pong, CallError<NetError>> {
+        let pong = self.pongs.pop_front();
+        pong.unwrap_or(Err(CallError::Service(NetError::NoDevice)))
     }
     fn memory(&mut self) -> Result<MemoryInfo, Error> {
         Ok(self.memory)

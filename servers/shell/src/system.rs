@@ -8,6 +8,7 @@ use ipc::abi::Error;
 use ipc::abi::info::{CpuInfo, MemoryInfo};
 use ipc::proto::CallError;
 use ipc::proto::init::{Args, ExitReport, InitError, Name, ProcessInfo};
+use ipc::proto::net::{Counters, Interface, NetError, Ping, Pong};
 use ipc::proto::profd::{Refusal, Request};
 
 use crate::inspect::Inspect;
@@ -95,6 +96,18 @@ pub trait System: Inspect {
         verbose: bool,
         show: &mut dyn FnMut(&str),
     ) -> Result<(), CallError<Refusal>>;
+
+    /// What the network is, and what went over it.
+    ///
+    /// # Errors
+    /// The net server's.
+    fn network(&mut self) -> Result<(Interface, Counters), CallError<NetError>>;
+
+    /// Asks a host for an echo, and waits for it.
+    ///
+    /// # Errors
+    /// The net server's.
+    fn ping(&mut self, ping: Ping) -> Result<Pong, CallError<NetError>>;
 
     /// Where the machine's memory is.
     ///

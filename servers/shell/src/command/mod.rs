@@ -9,6 +9,7 @@ mod irq;
 mod lscpu;
 mod machine;
 mod map;
+mod network;
 mod objects;
 mod prefix;
 mod process;
@@ -155,6 +156,8 @@ pub const COMMANDS: &[Command] = &[
     machine::MEM,
     machine::UPTIME,
     lscpu::LSCPU,
+    network::NET,
+    network::PING,
     irq::IRQ,
     stacks::STACKS,
     objects::OBJECTS,

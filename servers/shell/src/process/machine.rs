@@ -18,6 +18,7 @@ use ipc::abi::layout::LOG_PART_MAX;
 use ipc::abi::trace::{TRACE_READ_MAX, TraceRecord};
 use ipc::abi::{Error, NEVER, PowerAction, Rights};
 use ipc::proto::init::{self, Args, ExitReport, Name, ProcessInfo, Spawn};
+use ipc::proto::net::{self, Counters, Interface, NetError, Ping, Pong};
 use ipc::proto::profd::{self, Refusal, Request, Spot, Start};
 use ipc::proto::{CallError, ProtocolError, stream};
 use sysroot::{
@@ -33,6 +34,8 @@ const VERSION_MAX: usize = 256;
 const LOCATE_TIMEOUT: u64 = 500 * time::MILLISECOND;
 /// What profd gets to say what the processors are, in nanoseconds: for the first time it takes a turn of each of them.
 const PROCESSORS_TIMEOUT: u64 = 10_000 * time::MILLISECOND;
+/// What the net server gets for an answer, in nanoseconds.
+const NET_TIMEOUT: u64 = 1000 * time::MILLISECOND;
 /// What output gets to leave the machine, in nanoseconds, before the power goes or somebody goes on without it.
 pub const FLUSH_TIMEOUT: u64 = 1000 * time::MILLISECOND;
 
@@ -91,6 +94,13 @@ impl Machine {
             Ok(()) => Error::Unsupported,
         }
     }
+}
+
+/// The net server, which gets so many milliseconds for a call, beside those that it needs itself.
+fn net_client(ms: u32) -> Result<net::Client<Connection>, CallError<NetError>> {
+    let connection = Connection::named("net").ok_or(CallError::Transport(Error::NotFound))?;
+    let timeout = NET_TIMEOUT + u64::from(ms) * time::MILLISECOND;
+    Ok(net::Client::new(connection.timeout(timeout)))
 }
 
 /// Shows the text that a memory object of profd's holds.
@@ -246,6 +256,15 @@ impl System for Machine {
         let connection = Connection::new(self.wiring.profd).timeout(PROCESSORS_TIMEOUT);
         let (len, [memory]) = profd::Client::new(connection).processors(&verbose)?;
         show_text(&memory, 0, len, show)
+    }
+
+    fn network(&mut self) -> Result<(Interface, Counters), CallError<NetError>> {
+        let mut net = net_client(0)?;
+        Ok((net.status(&())?, net.count(&())?))
+    }
+
+    fn ping(&mut self, ping: Ping) -> Result<Pong, CallError<NetError>> {
+        net_client(ping.timeout_ms)?.ping(&ping)
     }
 
     fn memory(&mut self) -> Result<MemoryInfo, Error> {

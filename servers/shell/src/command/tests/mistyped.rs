@@ -4,7 +4,7 @@ use super::super::COMMANDS;
 use super::Bench;
 
 /// What is typed, and what is said of it.
-const TABLE: [(&str, &str); 79] = [
+const TABLE: [(&str, &str); 86] = [
     ("hepl", "no command `hepl`; `help` lists what there is"),
     ("Help", "no command `Help`; `help` lists what there is"),
     ("ps\"", "no command: a quote has no end"),
@@ -47,6 +47,22 @@ const TABLE: [(&str, &str); 79] = [
     (
         "profile 1 all 2 3",
         "profile: too many arguments from `3` on; see `help profile`",
+    ),
+    ("net -v", "net: `-v` is too much; usage: net"),
+    ("ping", "ping: HOST is missing; usage: ping HOST [COUNT]"),
+    (
+        "ping gateway",
+        "ping: HOST `gateway`: an IPv4 address, such as 10.0.2.2",
+    ),
+    (
+        "ping 10.0.2",
+        "ping: HOST `10.0.2`: an IPv4 address, such as 10.0.2.2",
+    ),
+    ("ping 10.0.2.2 0", "ping: COUNT `0`: 1 to 1000000"),
+    ("ping 10.0.2.2 +1", "ping: COUNT `+1`: 1 to 1000000"),
+    (
+        "ping 10.0.2.2 1 2",
+        "ping: `2` is too much; usage: ping HOST [COUNT]",
     ),
     ("ps aux", "ps: `aux` is too much; usage: ps"),
     (

@@ -1,0 +1,215 @@
+//! `net` and `ping`: what the network is, and who answers on it. The net server knows both.
+
+use core::fmt;
+use core::net::Ipv4Addr;
+
+use alloc::format;
+use alloc::vec::Vec;
+
+use ipc::proto::CallError;
+use ipc::proto::net::{Counters, Interface, NetError, Ping};
+use profd::request::number;
+
+use super::{Argument, Command, Context, Group, Quoted, Role};
+use crate::format::{MILLISECOND, SECOND, pad};
+use crate::pause::pause;
+use crate::session::Session;
+
+/// Echoes that are asked for if it is not said.
+pub(super) const ECHOES: u32 = 4;
+/// Most echoes.
+const ECHOES_MAX: u32 = 1_000_000;
+/// What an answer may take, in milliseconds, and from one request to the next.
+const TIMEOUT_MS: u32 = 1000;
+/// Bytes of a request, as other systems send them.
+const BYTES: u16 = 56;
+
+pub(super) const NET: Command = Command {
+    name: "net",
+    group: Group::Machine,
+    role: Role::Observe,
+    usage: "net",
+    summary: "address and packets",
+    arguments: &[],
+    details: "\
+received  packets that the device delivered, without their check sequences
+sent      packets that it was given
+errors    mistakes of the device
+dropped   what was received and not passed on, or could not be sent, by reason;
+          a reason without any has no row
+",
+    facts: None,
+    examples: &[("net", "the address, and whether packets are lost here")],
+    run: net,
+};
+
+pub(super) const PING: Command = Command {
+    name: "ping",
+    group: Group::Machine,
+    role: Role::Observe,
+    usage: "ping HOST [COUNT]",
+    summary: "whether a host answers",
+    arguments: &[Argument::Other, Argument::Other],
+    details: "\
+HOST      an IPv4 address
+COUNT     1 to 1000000; 4 if not said
+
+A request of 56 bytes each second, and what each answer took. Ctrl-C ends it.
+",
+    facts: None,
+    examples: &[
+        ("ping 10.0.2.2", "the gateway of QEMU's own network"),
+        ("ping 10.0.2.2 100", "how many of a hundred are lost"),
+    ],
+    run: ping,
+};
+
+fn net(context: Context<'_>) -> fmt::Result {
+    if let [first, ..] = *context.args {
+        return context.too_many(first);
+    }
+    match context.system.network() {
+        Ok((interface, counters)) => show(context.session, &interface, &counters),
+        Err(error) => context.fail(error),
+    }
+}
+
+fn show(session: &mut dyn Session, interface: &Interface, counters: &Counters) -> fmt::Result {
+    let configured = interface.configured;
+    match interface.address {
+        Some((address, prefix)) => {
+            writeln!(session, "address     {address}/{prefix} {configured}")?;
+        }
+        None => writeln!(session, "address     none: {configured}")?,
+    }
+    match interface.gateway {
+        Some(gateway) => writeln!(session, "gateway     {gateway}")?,
+        None => writeln!(session, "gateway     none")?,
+    }
+    let mac = interface.mac.map(|byte| format!("{byte:02x}")).join(":");
+    writeln!(session, "mac         {mac}")?;
+    writeln!(session, "link        {}", interface.link)?;
+    writeln!(session, "sockets     {}", interface.sockets)?;
+    for (name, packets, bytes) in [
+        ("received", counters.received, counters.received_bytes),
+        ("sent", counters.sent, counters.sent_bytes),
+    ] {
+        writeln!(session, "{name:<11} {packets} packets, {bytes} bytes")?;
+    }
+    writeln!(session, "interrupts  {}", counters.interrupts)?;
+    writeln!(session, "errors      {}", counters.device_errors)?;
+    let drops: Vec<_> = counters.drops.each().collect();
+    let all = drops
+        .iter()
+        .fold(0_u64, |sum, (_, count)| sum.saturating_add(*count));
+    writeln!(session, "dropped     {all}")?;
+    for (reason, count) in drops.iter().filter(|(_, count)| *count > 0) {
+        writeln!(session, "  {count:>10} {reason}")?;
+    }
+    Ok(())
+}
+
+/// A time in nanoseconds as milliseconds with three decimals, cut.
+struct Milliseconds(u64);
+
+impl fmt::Display for Milliseconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let microseconds = self.0 / 1000;
+        let (whole, part) = (microseconds / 1000, microseconds % 1000);
+        pad(f, format_args!("{whole}.{part:03}"))
+    }
+}
+
+/// What came of the requests.
+#[derive(Default)]
+struct Answers {
+    asked: u64,
+    answered: u64,
+    least: Option<u64>,
+    most: u64,
+    sum: u64,
+}
+
+impl Answers {
+    const fn add(&mut self, ns: u64) {
+        self.answered += 1;
+        self.sum = self.sum.saturating_add(ns);
+        if ns > self.most {
+            self.most = ns;
+        }
+        match self.least {
+            Some(least) if least <= ns => {}
+            _ => self.least = Some(ns),
+        }
+    }
+
+    fn show(&self, session: &mut dyn Session) -> fmt::Result {
+        let Self {
+            asked, answered, ..
+        } = *self;
+        write!(session, "{answered} of {asked} answered")?;
+        let mean = self.sum.checked_div(answered);
+        if let (Some(least), Some(mean)) = (self.least, mean) {
+            let [least, mean, most] = [least, mean, self.most].map(Milliseconds);
+            write!(session, "; least {least}, mean {mean}, most {most} ms")?;
+        }
+        writeln!(session)
+    }
+}
+
+fn ping(context: Context<'_>) -> fmt::Result {
+    let (host, count) = match *context.args {
+        [] => return context.missing("HOST"),
+        [host] => (host, None),
+        [host, count] => (host, Some(count)),
+        [_, _, more, ..] => return context.too_many(more),
+    };
+    let Ok(address) = host.parse::<Ipv4Addr>() else {
+        return context.fail(format_args!(
+            "HOST {}: an IPv4 address, such as 10.0.2.2",
+            Quoted(host)
+        ));
+    };
+    let count = match count.map(|count| number(count, 1..=ECHOES_MAX).ok_or(count)) {
+        None => ECHOES,
+        Some(Ok(count)) => count,
+        Some(Err(word)) => {
+            return context.fail(format_args!("COUNT {}: 1 to {ECHOES_MAX}", Quoted(word)));
+        }
+    };
+    let request = Ping {
+        host: address.into(),
+        timeout_ms: TIMEOUT_MS,
+        bytes: BYTES,
+    };
+    let mut answers = Answers::default();
+    for number in 1..=count {
+        let next = context.system.now().saturating_add(SECOND);
+        answers.asked += 1;
+        match context.system.ping(request) {
+            Ok(pong) => {
+                answers.add(pong.ns);
+                let time = Milliseconds(pong.ns);
+                writeln!(context.session, "{address}: {number}: {time} ms")?;
+            }
+            Err(CallError::Service(error @ (NetError::Timeout | NetError::Unreachable))) => {
+                writeln!(context.session, "{address}: {number}: {error}")?;
+            }
+            Err(error) => return context.fail(error),
+        }
+        if number < count {
+            pause(context.session, context.system, next);
+            if context.session.interrupted() {
+                break;
+            }
+        }
+    }
+    answers.show(context.session)?;
+    context.outcome.failed |= answers.answered == 0;
+    Ok(())
+}
+
+const _: () = assert!(TIMEOUT_MS as u64 * MILLISECOND == SECOND);
+
+#[cfg(test)]
+mod tests;
