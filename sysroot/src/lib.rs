@@ -4,9 +4,10 @@
 //! page ([`startup`]); a server receives calls through a [`Port`], a client makes them through a [`Connection`].
 //!
 //! Unsafe code is confined to the modules that own an invariant: [`syscall`] (the instruction), `buffer` (the thread's IPC
-//! page), `heap`, [`mapping`] and [`registers`] (address space), [`thread`] (stacks), `lock` and [`sync`] (who may reach a value), `park` (the
-//! thread's own words), [`mod@entry`] and [`startup`] (what the loader left), [`process`] (other address spaces), `panic` (the
-//! breakpoint). The rest is safe code over them. On the host only the pure parts exist, for their tests.
+//! page), `heap`, [`mapping`] and [`registers`] (address space), [`thread`] (stacks), `lock` and [`sync`] (who may reach a
+//! value), `park` (the thread's own words), [`mod@entry`] and [`startup`] (what the loader left), [`process`] (other address
+//! spaces), [`random`] (an instruction that not every processor has), `panic` (the breakpoint). The rest is safe code over
+//! them. On the host only the pure parts exist, for their tests.
 #![cfg_attr(not(any(test, loom)), no_std)]
 
 extern crate alloc;
@@ -44,6 +45,8 @@ mod panic;
 pub mod port;
 #[cfg(target_os = "none")]
 pub mod process;
+#[cfg(target_os = "none")]
+pub mod random;
 #[cfg(target_os = "none")]
 pub mod record;
 #[cfg(target_os = "none")]

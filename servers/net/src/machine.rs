@@ -1,7 +1,10 @@
 //! The net server on the machine: its settings, its memory shared with programs, and the loop that serves.
 //!
-//! One thread waits in one place for calls, for the device, and for the time when the network has something to do by itself.
+//! One thread waits in one place for calls, for the device, and for the time when the network has something to do by itself;
+//! another one for the calls of the remote shell, which come to an endpoint of their own. Both do the same work after it, one at a
+//! time.
 
+use alloc::sync::Arc;
 use core::convert::Infallible;
 use core::fmt;
 
@@ -9,15 +12,17 @@ use ipc::abi::{Error, Handle, NEVER, Rights};
 use ipc::proto::init::{Client as InitClient, CommandLine, InitError};
 use ipc::proto::net::dispatch;
 use ipc::proto::system::INIT;
-use ipc::proto::{CallError, Message};
-use net::device::Absent;
+use ipc::proto::{CallError, Message, remote};
+use net::device::{Absent, Nic};
 use net::server::{Machine, Memory, Server};
 use net::settings::{self, Settings};
 use net::stack::Stack;
 use sysroot::{
-    Connection, Event, ExitCode, Mapping, OwnedHandle, Port, handle, println, startup, syscall,
-    time,
+    Connection, Event, ExitCode, Mapping, Mutex, OwnedHandle, Port, handle, println, startup,
+    syscall, thread, time,
 };
+
+use crate::shell::{self, Shell};
 
 /// Where it is called.
 const ENDPOINT: &str = "serve:net";
@@ -30,6 +35,8 @@ enum Failure {
     NotGiven(&'static str),
     /// init does not say what the command line is.
     CommandLine(CallError<InitError>),
+    /// There is no thread for the remote shell.
+    Thread(Error),
     /// The endpoint can no longer be served.
     Receive(Error),
 }
@@ -39,6 +46,7 @@ impl fmt::Display for Failure {
         match self {
             Self::NotGiven(name) => write!(f, "was not given {name}"),
             Self::CommandLine(error) => write!(f, "the command line cannot be read: {error}"),
+            Self::Thread(error) => write!(f, "no thread for the remote shell: {error}"),
             Self::Receive(error) => write!(f, "no calls can be received: {error}"),
         }
     }
@@ -57,25 +65,77 @@ pub fn main() -> ExitCode {
 
 fn serve() -> Result<Infallible, Failure> {
     let endpoint = startup::handle(ENDPOINT).ok_or(Failure::NotGiven(ENDPOINT))?;
-    let settings = read_settings(&command_line()?);
+    let line = command_line()?;
+    let settings = read_settings(&line);
     let device: Option<Absent> = None;
     if device.is_none() {
         println!("no network device");
     }
     // Nobody else knows when exactly this program started.
     let seed = syscall::rdtsc();
-    let stack = device.map(|device| Stack::new(device, settings, seed, time::now()));
-    let mut server = Server::new(Kernel { endpoint }, stack);
+    let mut stack = device.map(|device| Stack::new(device, settings, seed, time::now()));
+    let shell = shell::open(&line, stack.as_mut());
+    let remote = shell.as_ref().map(Shell::endpoint);
+    let server = Server::new(Kernel { endpoint }, stack);
+    let state = Arc::new(Mutex::new(State { server, shell }));
+    if let Some(remote) = remote {
+        let state = Arc::clone(&state);
+        thread::spawn(move || {
+            let failure = serve_at(&state, remote, Calls::Remote);
+            println!("the remote shell cannot be reached by the shell: {failure}");
+        })
+        .map_err(Failure::Thread)?;
+    }
+    Err(Failure::Receive(serve_at(&state, endpoint, Calls::Net)))
+}
+
+/// What both threads serve.
+struct State<D: Nic> {
+    server: Server<Kernel, D, Port>,
+    /// `None` where it is off: who waits for sessions waits for ever.
+    shell: Option<Shell>,
+}
+
+impl<D: Nic> State<D> {
+    /// Lets the network and the remote shell go on; gives the time when they have something to do by themselves.
+    fn turn(&mut self, port: &mut Port) -> u64 {
+        self.server.poll(port);
+        let shell = match (&mut self.shell, self.server.stack()) {
+            (Some(shell), Some(stack)) => shell.turn(stack, port),
+            _ => None,
+        };
+        let dues = [self.server.deadline(), shell];
+        dues.into_iter().flatten().min().unwrap_or(NEVER)
+    }
+}
+
+/// Of which protocol an endpoint's calls are.
+#[derive(Clone, Copy)]
+enum Calls {
+    Net,
+    Remote,
+}
+
+/// Serves an endpoint until the kernel lets it no longer. Whichever thread had the last turn waits until the next one is due.
+fn serve_at<D: Nic>(state: &Mutex<State<D>>, endpoint: Handle, calls: Calls) -> Error {
     let mut port = Port::new(endpoint);
     let mut message = Message::new();
     loop {
-        server.poll(&mut port);
-        let due = server.deadline().unwrap_or(NEVER);
-        match port.receive(due, &mut message) {
-            Event::Call { badge } => port.serve(badge, &mut message, &mut server, dispatch),
-            Event::Closed { badge } => server.closed(badge),
-            Event::Notified(_) | Event::TimedOut => {}
-            Event::Failed(error) => return Err(Failure::Receive(error)),
+        let due = state.lock().turn(&mut port);
+        let event = port.receive(due, &mut message);
+        let State { server, shell } = &mut *state.lock();
+        match (event, calls, shell) {
+            (Event::Call { badge }, Calls::Net, _) => {
+                port.serve(badge, &mut message, server, dispatch);
+            }
+            (Event::Call { badge }, Calls::Remote, Some(shell)) => {
+                port.serve(badge, &mut message, shell.remote(), remote::serve);
+            }
+            (Event::Closed { badge }, Calls::Net, _) => server.closed(badge),
+            (Event::Closed { badge }, Calls::Remote, Some(shell)) => shell.remote().closed(badge),
+            (Event::Failed(error), ..) => return error,
+            (Event::Call { .. } | Event::Closed { .. }, Calls::Remote, None)
+            | (Event::Notified(_) | Event::TimedOut, ..) => {}
         }
     }
 }

@@ -2,6 +2,9 @@
 #![no_std]
 #![no_main]
 
+extern crate alloc;
+
 mod machine;
+mod shell;
 
 sysroot::entry!(machine::main);

@@ -2,8 +2,9 @@
 //!
 //! Between the wire (`remote_shell::Server`) and the protocols `remote` and `stream`: what is written to a session's handle
 //! goes out as the link takes it, what came is given to who reads. Nothing here waits, and time is passed in. Memory is bounded:
-//! sessions are few, and of each one there is one call of each kind that waits, beside what the wire keeps.
+//! sessions are few, and of each one there are few calls that wait, beside what the wire keeps.
 
+mod outlet;
 mod service;
 mod session;
 pub mod settings;
@@ -17,6 +18,7 @@ use core::time::Duration;
 use ipc::abi::Error;
 use ipc::proto::remote::{Accept, RemoteError};
 use ipc::proto::{Parked, Responder};
+pub use outlet::Outlet;
 use remote_shell::{
     DATAGRAM_MAX, End, Instant, Random, Server, ServerEvent, ServerMode, Statistics,
 };

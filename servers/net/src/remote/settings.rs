@@ -40,6 +40,15 @@ impl Access {
     }
 }
 
+impl fmt::Display for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Open => "open to every private address",
+            Self::Keyed(_) => "for who has a key",
+        })
+    }
+}
+
 /// Why there is no remote shell although one was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mistake<'a> {

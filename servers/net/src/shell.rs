@@ -1,0 +1,128 @@
+//! The remote shell on the machine: from the command line, the boot archive and the processor's random numbers to a port.
+
+use alloc::boxed::Box;
+use core::fmt;
+
+use ipc::abi::{Error, Handle, Rights};
+use ipc::bootfs::{Bootfs, REMOTE_KEYS};
+use ipc::proto::net::NetError;
+use net::device::Nic;
+use net::remote::settings::{self, Mistake, Wanted};
+use net::remote::{Mint, Outlet, Remote};
+use net::stack::Stack;
+use remote_shell::Random;
+use sysroot::random::Generator;
+use sysroot::{OwnedHandle, Port, handle, mapping, println, startup, time};
+
+/// Where the shell waits for sessions.
+const ENDPOINT: &str = "serve:remote";
+
+/// Why the remote shell is off although the command line asks for it.
+enum Off<'a> {
+    Mistake(Mistake<'a>),
+    /// There is nothing by which somebody could reach it.
+    NoDevice,
+    /// The program's entry does not give it the endpoint.
+    NotGiven,
+    /// Keys of sessions could be guessed.
+    NoRandom,
+    /// The port cannot be had.
+    Bind(NetError),
+}
+
+impl fmt::Display for Off<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Mistake(mistake) => mistake.fmt(f),
+            Self::NoDevice => f.write_str("no network device"),
+            Self::NotGiven => write!(f, "was not given {ENDPOINT}"),
+            Self::NoRandom => {
+                f.write_str("the processor has no RDRAND that works, and keys could be guessed")
+            }
+            Self::Bind(error) => write!(f, "its port cannot be had: {error}"),
+        }
+    }
+}
+
+/// The remote shell, on.
+pub struct Shell {
+    endpoint: Handle,
+    remote: Remote<Sessions, Port>,
+    outlet: Outlet,
+}
+
+/// Turns the remote shell on, if the command line asks for it; the log says whether it is.
+pub fn open<D: Nic>(line: &str, stack: Option<&mut Stack<D>>) -> Option<Shell> {
+    let opened = try_open(line, stack);
+    opened.unwrap_or_else(|off| {
+        println!("{off}; the remote shell is off");
+        None
+    })
+}
+
+fn try_open<'a, D: Nic>(
+    line: &'a str,
+    stack: Option<&mut Stack<D>>,
+) -> Result<Option<Shell>, Off<'a>> {
+    let keys = mapping::bootfs().ok().and_then(|bytes| {
+        let archive = Bootfs::parse(bytes).ok()?;
+        Some(archive.find(REMOTE_KEYS)?.data)
+    });
+    let (port, access) = match settings::read(line, keys).map_err(Off::Mistake)? {
+        Wanted::Off => return Ok(None),
+        Wanted::At(port, access) => (port.get(), access),
+    };
+    let stack = stack.ok_or(Off::NoDevice)?;
+    let endpoint = startup::handle(ENDPOINT).ok_or(Off::NotGiven)?;
+    let random = random(Generator::new().ok_or(Off::NoRandom)?);
+    let socket = stack.bind(port).map_err(Off::Bind)?;
+    println!("remote shell at UDP port {port}, {access}");
+    let sessions = Sessions { endpoint };
+    Ok(Some(Shell {
+        endpoint,
+        remote: Remote::new(sessions, access.into_mode(), random, time::now()),
+        outlet: Outlet::new(socket),
+    }))
+}
+
+/// A generator that breaks ends the program: what would go on without it has keys that can be guessed.
+fn random(generator: Generator) -> Random {
+    Box::new(move |bytes| {
+        assert!(
+            generator.fill(bytes).is_ok(),
+            "the processor's random numbers have come to an end"
+        );
+    })
+}
+
+impl Shell {
+    /// Where it is called.
+    pub const fn endpoint(&self) -> Handle {
+        self.endpoint
+    }
+    /// Its sessions, at the present time.
+    pub fn remote(&mut self) -> &mut Remote<Sessions, Port> {
+        self.remote.at(time::now());
+        &mut self.remote
+    }
+    /// Lets it go on; gives the time when it has something to do by itself.
+    pub fn turn<D: Nic>(&mut self, stack: &mut Stack<D>, port: &mut Port) -> Option<u64> {
+        let remote = &mut self.remote;
+        self.outlet.turn(stack, remote, port, time::now());
+        self.outlet.deadline(stack, remote)
+    }
+}
+
+/// Makes the handles of sessions.
+pub struct Sessions {
+    endpoint: Handle,
+}
+
+impl Mint for Sessions {
+    type Handle = OwnedHandle;
+
+    fn mint(&mut self, badge: u64) -> Result<OwnedHandle, Error> {
+        let rights = Rights::CALL | Rights::DUPLICATE | Rights::TRANSFER;
+        handle::mint(self.endpoint, badge, rights)
+    }
+}
