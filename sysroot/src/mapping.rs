@@ -1,5 +1,6 @@
 //! Memory objects, mapped where the program has room: above its heap.
 
+use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use ipc::abi::layout::{PAGE_SIZE, USER_END};
@@ -115,6 +116,16 @@ impl Mapping {
         let memory = OwnedHandle::new(syscall::memory_create(Handle::NONE, pages, 0)?);
         let mapping = Self::new(memory.raw(), 0, pages, true)?;
         Ok((memory, mapping))
+    }
+
+    /// Keeps the memory mapped for good; where it is.
+    #[must_use]
+    pub fn leak(self) -> NonNull<[u8]> {
+        let kept = core::mem::ManuallyDrop::new(self);
+        let first = core::ptr::with_exposed_provenance_mut(kept.address as usize);
+        // Address 0 is never mapped.
+        let first = NonNull::new(first).unwrap_or(NonNull::dangling());
+        NonNull::slice_from_raw_parts(first, kept.len())
     }
 
     /// Where it begins.

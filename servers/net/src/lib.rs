@@ -1,6 +1,6 @@
 //! The net server: one Ethernet device, IPv4 over it, and the UDP sockets of all programs. Its logic, tested on the host.
 #![cfg_attr(not(test), no_std)]
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 extern crate alloc;
 

@@ -8,12 +8,11 @@ use alloc::sync::Arc;
 use core::convert::Infallible;
 use core::fmt;
 
-use ipc::abi::{Error, Handle, NEVER, Rights};
+use ipc::abi::{Error, Handle, NEVER, NOW, Rights};
 use ipc::proto::init::{Client as InitClient, CommandLine, InitError};
 use ipc::proto::net::dispatch;
 use ipc::proto::system::INIT;
 use ipc::proto::{CallError, Message, remote};
-use net::device::{Absent, Nic};
 use net::server::{Machine, Memory, Server};
 use net::settings::{self, Settings};
 use net::stack::Stack;
@@ -22,6 +21,7 @@ use sysroot::{
     syscall, thread, time,
 };
 
+use crate::hardware::{self, Function, NetworkCard};
 use crate::shell::{self, Shell};
 
 /// Where it is called.
@@ -37,6 +37,8 @@ enum Failure {
     CommandLine(CallError<InitError>),
     /// There is no thread for the remote shell.
     Thread(Error),
+    /// The card's interrupts can no longer be acknowledged.
+    Acknowledge(Error),
     /// The endpoint can no longer be served.
     Receive(Error),
 }
@@ -47,6 +49,7 @@ impl fmt::Display for Failure {
             Self::NotGiven(name) => write!(f, "was not given {name}"),
             Self::CommandLine(error) => write!(f, "the command line cannot be read: {error}"),
             Self::Thread(error) => write!(f, "no thread for the remote shell: {error}"),
+            Self::Acknowledge(error) => write!(f, "no interrupts can be taken: {error}"),
             Self::Receive(error) => write!(f, "no calls can be received: {error}"),
         }
     }
@@ -67,17 +70,21 @@ fn serve() -> Result<Infallible, Failure> {
     let endpoint = startup::handle(ENDPOINT).ok_or(Failure::NotGiven(ENDPOINT))?;
     let line = command_line()?;
     let settings = read_settings(&line);
-    let device: Option<Absent> = None;
-    if device.is_none() {
-        println!("no network device");
-    }
+    let (card, wire) = match open_card() {
+        Some((card, function)) => (Some(card), Some(Wire::new(function))),
+        None => (None, None),
+    };
     // Nobody else knows when exactly this program started.
     let seed = syscall::rdtsc();
-    let mut stack = device.map(|device| Stack::new(device, settings, seed, time::now()));
+    let mut stack = card.map(|card| Stack::new(card, settings, seed, time::now()));
     let shell = shell::open(&line, stack.as_mut());
     let remote = shell.as_ref().map(Shell::endpoint);
     let server = Server::new(Kernel { endpoint }, stack);
-    let state = Arc::new(Mutex::new(State { server, shell }));
+    let state = Arc::new(Mutex::new(State {
+        server,
+        shell,
+        wire,
+    }));
     if let Some(remote) = remote {
         let state = Arc::clone(&state);
         thread::spawn(move || {
@@ -86,26 +93,40 @@ fn serve() -> Result<Infallible, Failure> {
         })
         .map_err(Failure::Thread)?;
     }
-    Err(Failure::Receive(serve_at(&state, endpoint, Calls::Net)))
+    Err(serve_at(&state, endpoint, Calls::Net))
 }
 
 /// What both threads serve.
-struct State<D: Nic> {
-    server: Server<Kernel, D, Port>,
+struct State {
+    server: Server<Kernel, NetworkCard, Port>,
     /// `None` where it is off: who waits for sessions waits for ever.
     shell: Option<Shell>,
+    /// `None` on a machine without a card.
+    wire: Option<Wire>,
 }
 
-impl<D: Nic> State<D> {
+impl State {
     /// Lets the network and the remote shell go on; gives the time when they have something to do by themselves.
-    fn turn(&mut self, port: &mut Port) -> u64 {
+    fn turn(&mut self, port: &mut Port) -> Result<u64, Failure> {
         self.server.poll(port);
         let shell = match (&mut self.shell, self.server.stack()) {
             (Some(shell), Some(stack)) => shell.turn(stack, port),
             _ => None,
         };
         let dues = [self.server.deadline(), shell];
-        dues.into_iter().flatten().min().unwrap_or(NEVER)
+        let due = dues.into_iter().flatten().min().unwrap_or(NEVER);
+        let rests = match (&mut self.wire, self.server.stack()) {
+            (Some(wire), Some(stack)) => wire.rest(stack.nic()).map_err(Failure::Acknowledge)?,
+            _ => true,
+        };
+        Ok(if rests { due } else { NOW })
+    }
+
+    /// The card interrupted.
+    fn interrupted(&mut self, bits: u64) {
+        if let (Some(wire), Some(stack)) = (&mut self.wire, self.server.stack()) {
+            wire.interrupted(stack.nic(), bits);
+        }
     }
 }
 
@@ -117,13 +138,21 @@ enum Calls {
 }
 
 /// Serves an endpoint until the kernel lets it no longer. Whichever thread had the last turn waits until the next one is due.
-fn serve_at<D: Nic>(state: &Mutex<State<D>>, endpoint: Handle, calls: Calls) -> Error {
+fn serve_at(state: &Mutex<State>, endpoint: Handle, calls: Calls) -> Failure {
     let mut port = Port::new(endpoint);
     let mut message = Message::new();
     loop {
-        let due = state.lock().turn(&mut port);
+        let due = match state.lock().turn(&mut port) {
+            Ok(due) => due,
+            Err(failure) => return failure,
+        };
         let event = port.receive(due, &mut message);
-        let State { server, shell } = &mut *state.lock();
+        let mut state = state.lock();
+        if let Event::Notified(bits) = event {
+            state.interrupted(bits);
+            continue;
+        }
+        let State { server, shell, .. } = &mut *state;
         match (event, calls, shell) {
             (Event::Call { badge }, Calls::Net, _) => {
                 port.serve(badge, &mut message, server, dispatch);
@@ -133,10 +162,60 @@ fn serve_at<D: Nic>(state: &Mutex<State<D>>, endpoint: Handle, calls: Calls) -> 
             }
             (Event::Closed { badge }, Calls::Net, _) => server.closed(badge),
             (Event::Closed { badge }, Calls::Remote, Some(shell)) => shell.remote().closed(badge),
-            (Event::Failed(error), ..) => return error,
+            (Event::Failed(error), ..) => return Failure::Receive(error),
             (Event::Call { .. } | Event::Closed { .. }, Calls::Remote, None)
             | (Event::Notified(_) | Event::TimedOut, ..) => {}
         }
+    }
+}
+
+/// The card; `None`, and the log says why, if there is none that works.
+fn open_card() -> Option<(NetworkCard, Function)> {
+    match hardware::open() {
+        Ok(Some(opened)) => return Some(opened),
+        Ok(None) => println!("no network device"),
+        Err(failure) => println!("no network device: {failure}"),
+    }
+    None
+}
+
+/// What is between the card and the loop: interrupts that came and were not acknowledged, and a fault that was told.
+struct Wire {
+    function: Function,
+    interrupted: bool,
+    failed: bool,
+}
+
+impl Wire {
+    const fn new(function: Function) -> Self {
+        Self {
+            function,
+            interrupted: false,
+            failed: false,
+        }
+    }
+
+    /// These interrupts came. They come again once the card rests.
+    fn interrupted(&mut self, card: &mut NetworkCard, bits: u64) {
+        self.interrupted = true;
+        card.interrupted(bits);
+    }
+
+    /// Ends a batch; whether the card has nothing more to give at once.
+    fn rest(&mut self, card: &mut NetworkCard) -> Result<bool, Error> {
+        let rests = card.rest();
+        if let Some(fault) = card.fault() {
+            if !core::mem::replace(&mut self.failed, true) {
+                self.function.silence();
+                println!("the network device has failed: {fault}");
+            }
+            // No interrupt of it is of use any more.
+            return Ok(true);
+        }
+        if rests && core::mem::take(&mut self.interrupted) {
+            self.function.acknowledge()?;
+        }
+        Ok(rests)
     }
 }
 

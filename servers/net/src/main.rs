@@ -4,6 +4,7 @@
 
 extern crate alloc;
 
+mod hardware;
 mod machine;
 mod shell;
 

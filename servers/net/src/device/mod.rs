@@ -1,6 +1,7 @@
 //! The network device, as the stack sees it.
 
 mod absent;
+pub mod virtio;
 
 use ipc::proto::net::Link;
 use smoltcp::phy;
