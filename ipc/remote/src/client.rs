@@ -128,12 +128,13 @@ impl Client {
     /// Makes a hello, to be sent at once.
     fn greet(&mut self, now: Instant, ask: Ask, cookie: Cookie, give_up: Instant) {
         let hello = Hello { ask, cookie };
+        let header = Hello::header(matches!(self.mode, Mode::Keyed(_)), self.token);
         let made = match &self.mode {
-            Mode::Open => Some((hello.open(self.token), None)),
+            Mode::Open => Some((hello.open(&header), None)),
             Mode::Keyed(key) => {
                 let mut seed = noise::Seed::default();
                 (self.random)(&mut seed);
-                let made = hello.keyed(self.token, key, seed);
+                let made = hello.keyed(&header, key, seed);
                 made.map(|(packet, state)| (packet, Some(Box::new(state))))
             }
         };

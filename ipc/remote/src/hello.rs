@@ -130,18 +130,22 @@ impl Hello {
             .then_some(Self { ask, cookie })
     }
 
+    /// The header of a hello, whose token its answers will have.
+    pub(crate) const fn header(keyed: bool, token: u64) -> Header {
+        Header::new(Kind::Hello, keyed, 0, token)
+    }
     /// The packet of the open mode.
-    pub(crate) fn open(self, token: u64) -> Vec<u8> {
-        plain(&Header::new(Kind::Hello, false, 0, token), &self.to_bytes())
+    pub(crate) fn open(self, header: &Header) -> Vec<u8> {
+        plain(header, &self.to_bytes())
     }
     /// The packet of the keyed mode, and what reads its welcome. `None` only if the algorithms fail.
     pub(crate) fn keyed(
         self,
-        token: u64,
+        header: &Header,
         key: &Key,
         seed: Seed,
     ) -> Option<(Vec<u8>, HandshakeState)> {
-        let header = Header::new(Kind::Hello, true, 0, token).to_bytes();
+        let header = header.to_bytes();
         let mut state = initiator(key, seed, &header).ok()?;
         let mut packet = Vec::from(header);
         packet.resize(HELLO, 0);

@@ -173,13 +173,20 @@ impl Server {
             Some(Err(Unsealed::Forged)) => return self.statistics.unauthenticated += 1,
             None => return self.statistics.no_session += 1,
         };
-        let (Some(session), Some(frame)) =
-            (self.sessions.get_mut(at), Frame::parse(&buffer[..length]))
-        else {
-            return self.statistics.malformed += 1;
+        match Frame::parse(&buffer[..length]) {
+            Some(frame) => self.framed(now, at, &frame),
+            None => self.statistics.malformed += 1,
+        }
+    }
+
+    /// Takes a frame of the session at this place.
+    fn framed(&mut self, now: Instant, at: usize, frame: &Frame<'_>) {
+        let Some(session) = self.sessions.get_mut(at) else {
+            return;
         };
+        let peer = session.peer;
         let (events, statistics) = (&mut self.events, &mut self.statistics);
-        session.frame(now, &frame, |session, change| {
+        session.frame(now, frame, |session, change| {
             let number = session.number;
             events.push_back(match change {
                 Change::Opened(purpose) => {
@@ -352,6 +359,17 @@ impl Server {
         self.sessions.len()
     }
 
+    /// A frame as if a session's peer had sealed it, for tests.
+    #[cfg(test)]
+    pub(crate) fn inject(&mut self, now: Instant, number: u32, frame: &Frame<'_>) {
+        let place = self
+            .sessions
+            .iter()
+            .position(|session| session.number == number);
+        if let Some(at) = place {
+            self.framed(now, at, frame);
+        }
+    }
     /// Half-open sessions, for tests.
     #[cfg(test)]
     pub(crate) fn half_open(&self) -> usize {

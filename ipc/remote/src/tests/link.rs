@@ -6,8 +6,8 @@ use std::time::Duration;
 use fastrand::Rng;
 
 use crate::{
-    Client, ClientEvent, DATAGRAM_MAX, Instant, Key, KeyRing, Mode, Purpose, Random, Server,
-    ServerEvent, ServerMode,
+    Client, ClientEvent, Command, DATAGRAM_MAX, Instant, Key, KeyRing, Mode, Purpose, Random,
+    Server, ServerEvent, ServerMode,
 };
 
 pub(super) fn random(seed: u64) -> Random {
@@ -22,6 +22,18 @@ pub(super) fn key(byte: u8) -> Key {
 pub(super) fn ring() -> KeyRing {
     let file = format!("control {}\nobserve {}\n", key(1).to_hex(), key(2).to_hex());
     KeyRing::parse(file.as_bytes()).unwrap()
+}
+
+/// A server of each mode, and what a client needs for it.
+pub(super) fn modes() -> [(ServerMode, Mode); 2] {
+    [
+        (ServerMode::Open, Mode::Open),
+        (ServerMode::Keyed(ring()), Mode::Keyed(key(1))),
+    ]
+}
+
+pub(super) fn exec(line: &str) -> Purpose {
+    Purpose::Exec(Command::new(line).unwrap())
 }
 
 pub(super) fn address(port: u16) -> SocketAddrV4 {
@@ -172,5 +184,22 @@ impl World {
     }
     pub(super) fn client_event(&mut self, index: usize) -> ClientEvent {
         self.until(|world| world.clients[index].event())
+    }
+    /// Steps for so long.
+    pub(super) fn pass(&mut self, time: Duration) {
+        let end = self.now + time;
+        while self.now < end {
+            self.step();
+        }
+    }
+    /// Hands the server a datagram at once; gives what it answers at once.
+    pub(super) fn ask(&mut self, peer: SocketAddrV4, bytes: &[u8]) -> Vec<(SocketAddrV4, Vec<u8>)> {
+        self.server.receive(self.now, peer, bytes);
+        let mut datagram = [0; DATAGRAM_MAX];
+        core::iter::from_fn(|| {
+            let (peer, length) = self.server.transmit(self.now, &mut datagram)?;
+            Some((peer, datagram[..length].to_vec()))
+        })
+        .collect()
     }
 }

@@ -1,4 +1,9 @@
 //! Both ends, joined in memory.
 
+mod doors;
+mod faults;
+mod hostile;
+mod keys;
+mod lines;
 mod link;
 mod sessions;

@@ -1,19 +1,7 @@
 //! A session from its hello to its end, in both modes.
 
-use super::link::{Faults, World, address, key, ring};
-use crate::{ClientEvent, Command, End, Mode, Purpose, Role, ServerEvent, ServerMode, Stream};
-
-/// A server and what a client needs for it.
-fn modes() -> [(ServerMode, Mode); 2] {
-    [
-        (ServerMode::Open, Mode::Open),
-        (ServerMode::Keyed(ring()), Mode::Keyed(key(1))),
-    ]
-}
-
-fn exec(line: &str) -> Purpose {
-    Purpose::Exec(Command::new(line).unwrap())
-}
+use super::link::{Faults, World, address, exec, key, modes, ring};
+use crate::{ClientEvent, End, Mode, Purpose, Role, ServerEvent, ServerMode, Stream};
 
 #[test]
 fn a_command_runs_and_its_output_and_status_come_back() {

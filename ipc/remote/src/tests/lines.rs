@@ -1,0 +1,75 @@
+//! Lines of text in the open mode.
+
+use std::time::Duration;
+
+use super::link::{Faults, World, address, exec, ring};
+use crate::{End, Role, ServerEvent, ServerMode, Stream};
+
+#[test]
+fn a_line_is_a_command_and_its_output_comes_as_text() {
+    let mut world = World::new(ServerMode::Open, Faults::default(), 1);
+    assert!(world.ask(address(1), b"ps -l\r\n").is_empty());
+    let opened = ServerEvent::Opened {
+        number: 1,
+        role: Role::Observe,
+        purpose: exec("ps -l"),
+        peer: address(1),
+    };
+    assert_eq!(world.server.event(), Some(opened));
+    // Another one of the same peer has to wait.
+    world.ask(address(1), b"mem");
+    assert_eq!(world.server.event(), None);
+    let text: Vec<u8> = (0..500)
+        .flat_map(|n| format!("line {n}\n").into_bytes())
+        .collect();
+    let mut written = 0;
+    while written < text.len() {
+        written += world.server.write(1, Stream::Binary, &text[written..]);
+        world.step();
+    }
+    world.server.finish(world.now, 1, 0);
+    world.pass(Duration::from_secs(1));
+    let datagrams = &world.seen.to_clients;
+    assert!(
+        datagrams.iter().all(|(peer, bytes)| *peer == address(1)
+            && bytes.ends_with(b"\n")
+            && bytes.len() <= 1400)
+    );
+    let shown: Vec<u8> = datagrams
+        .iter()
+        .flat_map(|(_, bytes)| bytes.clone())
+        .collect();
+    assert!(shown == text);
+    assert_eq!(world.server.write(1, Stream::Binary, b"more"), 0);
+    world.ask(address(1), b"mem");
+    assert!(matches!(
+        world.server.event(),
+        Some(ServerEvent::Opened { number: 2, .. })
+    ));
+    world.server.close(world.now, 2, End::Failed);
+}
+
+#[test]
+fn what_is_no_line_is_dropped_and_lines_are_few() {
+    let mut world = World::new(ServerMode::Open, Faults::default(), 2);
+    for bytes in [
+        &b""[..],
+        b"\n",
+        b"  \n",
+        b"ps\nps\n",
+        b"p\0s",
+        b"\xff\xfe",
+        &[b'x'; 1025],
+    ] {
+        world.ask(address(1), bytes);
+        assert_eq!(world.server.event(), None, "{bytes:?}");
+    }
+    for port in 1..100 {
+        world.ask(address(port), b"ps\n");
+    }
+    let opened = core::iter::from_fn(|| world.server.event()).count();
+    assert_eq!(opened, 4);
+    let mut world = World::new(ServerMode::Keyed(ring()), Faults::default(), 3);
+    world.ask(address(1), b"ps\n");
+    assert_eq!(world.server.event(), None);
+}
