@@ -57,6 +57,8 @@ pub enum Allowed {
     Number(u64, u64),
     /// One of these words.
     OneOf(&'static [&'static str]),
+    /// An IPv4 address.
+    Address,
 }
 
 impl From<&RangeInclusive<u64>> for Allowed {
@@ -68,6 +70,7 @@ impl From<&RangeInclusive<u64>> for Allowed {
 impl fmt::Display for Allowed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Address => f.write_str("an IPv4 address"),
             Self::Number(first, last) => write!(f, "{first} to {last}"),
             Self::OneOf(words) => {
                 for (index, word) in words.iter().enumerate() {

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod arguments;
+pub mod netload;
 #[cfg(target_os = "none")]
 pub mod request;
 pub mod shares;

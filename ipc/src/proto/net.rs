@@ -15,7 +15,7 @@ mod slot;
 #[cfg(test)]
 mod tests;
 
-pub use report::{Configured, Counters, Drops, Interface, Link, SocketStatistics};
+pub use report::{Configured, Counters, Drops, Interface, Link, SocketInfo, SocketStatistics};
 pub use slot::{DATAGRAM_MAX, Header, SLOT_BYTES, SLOTS_MAX, Slots};
 
 /// Longest time that an echo can be waited for, in milliseconds.
@@ -139,6 +139,8 @@ crate::protocol! {
     /// Makes a socket whose slots are this many, in the memory object from its beginning on. The operations from 8 on are made
     /// through the handle that is answered.
     4 MakeSocket = socket(u16, handles [H; 1]) -> (), handles [H; 1];
+    /// Gives the first socket whose place is at least this; none if there is none.
+    5 NextSocket = next_socket(u16) -> Option<SocketInfo>;
     /// Gives the socket a port, or any that is free for 0; answers which.
     8 Bind = bind(u16) -> u16;
     /// Sends the datagrams in these slots, in order; answers how many were taken, at least one: what cannot be sent ends the

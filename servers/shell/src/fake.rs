@@ -10,7 +10,7 @@ use ipc::abi::Error;
 use ipc::abi::info::{CpuInfo, MemoryInfo};
 use ipc::proto::CallError;
 use ipc::proto::init::{Args, Ending, ExitReport, InitError, Name, ProcessInfo};
-use ipc::proto::net::{Counters, Interface, NetError, Ping, Pong};
+use ipc::proto::net::{Counters, Interface, NetError, Ping, Pong, SocketInfo};
 use ipc::proto::profd::{Refusal, Request};
 
 use crate::system::{InitResult, LogPart, System};
@@ -45,6 +45,8 @@ pub struct FakeSystem {
     pub processors: Option<[&'static str; 2]>,
     /// If there is a device.
     pub network: Option<(Interface, Counters)>,
+    /// What there is each time that somebody looks; nothing after that.
+    pub sockets: VecDeque<Vec<SocketInfo>>,
     /// What is answered to each ping; without a device, after that.
     pub pongs: VecDeque<Result<Pong, CallError<NetError>>>,
     pub memory: MemoryInfo,
@@ -185,6 +187,9 @@ impl System for FakeSystem {
     }
     fn network(&mut self) -> Result<(Interface, Counters), CallError<NetError>> {
         self.network.ok_or(CallError::Service(NetError::NoDevice))
+    }
+    fn sockets(&mut self) -> Result<Vec<SocketInfo>, CallError<NetError>> {
+        Ok(self.sockets.pop_front().unwrap_or_default())
     }
     fn ping(&mut self, _: Ping) -> Result<Pong, CallError<NetError>> {
         let pong = self.pongs.pop_front();

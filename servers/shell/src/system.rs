@@ -8,7 +8,7 @@ use ipc::abi::Error;
 use ipc::abi::info::{CpuInfo, MemoryInfo};
 use ipc::proto::CallError;
 use ipc::proto::init::{Args, ExitReport, InitError, Name, ProcessInfo};
-use ipc::proto::net::{Counters, Interface, NetError, Ping, Pong};
+use ipc::proto::net::{Counters, Interface, NetError, Ping, Pong, SocketInfo};
 use ipc::proto::profd::{Refusal, Request};
 
 use crate::inspect::Inspect;
@@ -102,6 +102,12 @@ pub trait System: Inspect {
     /// # Errors
     /// The net server's.
     fn network(&mut self) -> Result<(Interface, Counters), CallError<NetError>>;
+
+    /// The sockets of all programs.
+    ///
+    /// # Errors
+    /// The net server's.
+    fn sockets(&mut self) -> Result<Vec<SocketInfo>, CallError<NetError>>;
 
     /// Asks a host for an echo, and waits for it.
     ///

@@ -145,4 +145,19 @@ pub struct SocketStatistics {
     pub unanswered: u64,
     /// Messages of other hosts that a datagram did not reach its port.
     pub refused: u64,
+    /// Datagrams that could not be taken: too large, unreachable, or for an address that is no host's.
+    pub failed: u64,
+}
+
+/// A socket, as others see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, MaxSize)]
+pub struct SocketInfo {
+    /// Its place among the sockets.
+    pub index: u16,
+    /// Process id of its program.
+    pub owner: u32,
+    /// Its port, once it has one.
+    pub port: Option<u16>,
+    /// What it did.
+    pub statistics: SocketStatistics,
 }

@@ -49,7 +49,17 @@ fn wire_bytes_are_pinned() {
     assert_eq!(bytes(&Exchange { send, receive }), [1, 2, 3, 4]);
     let (sent, received) = (2, 1);
     assert_eq!(bytes(&Exchanged { sent, received }), [2, 1]);
-    assert_eq!(bytes(&SocketStatistics::default()), [0; 7]);
+    let socket = SocketInfo {
+        index: 1,
+        owner: 300,
+        port: Some(7),
+        statistics: SocketStatistics {
+            received: 2,
+            failed: 9,
+            ..SocketStatistics::default()
+        },
+    };
+    assert_eq!(bytes(&socket), [1, 0xac, 2, 1, 7, 2, 0, 0, 0, 0, 0, 0, 9]);
     let errors = [
         NetError::NoDevice,
         NetError::PortTaken,
@@ -73,6 +83,7 @@ fn wire_bytes_are_pinned() {
             (2, "count"),
             (3, "ping"),
             (4, "socket"),
+            (5, "next_socket"),
             (8, "bind"),
             (9, "send"),
             (10, "receive"),

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 
 use ipc::abi::Error;
-use ipc::proto::net::{Echo, NetError, PING_MS_MAX, Ping, Pong, SLOTS_MAX, Slots};
+use ipc::proto::net::{Echo, NetError, PING_MS_MAX, Ping, Pong, SLOTS_MAX, Slots, SocketInfo};
 use ipc::proto::{Parked, Responder};
 
 use crate::device::Nic;
@@ -178,6 +178,19 @@ impl<M: Machine, D: Nic, P: Responder<Handle = M::Handle>> Server<M, D, P> {
         self.next_badge += 1;
         self.sockets.push(Socket::new(badge, owner, memory, slots));
         Ok(handle)
+    }
+
+    /// The first socket whose place is at least this.
+    fn socket_from(&mut self, from: u16) -> Option<SocketInfo> {
+        let stack = self.stack.as_mut()?;
+        let socket = self.sockets.get(usize::from(from))?;
+        let statistics = socket.id.map(|id| stack.statistics(id));
+        Some(SocketInfo {
+            index: from,
+            owner: socket.owner as u32,
+            port: socket.id.map(|id| stack.port(id)),
+            statistics: statistics.unwrap_or_default(),
+        })
     }
 
     /// Begins an echo for `by`.

@@ -1,8 +1,8 @@
 //! The operations.
 
 use ipc::proto::net::{
-    Bind, Count, Echo, Exchange, Exchanged, MakeSocket, NetError, Ping, Receive, Send, Service,
-    Slots, Statistics, Status, Swap,
+    Bind, Count, Echo, Exchange, Exchanged, MakeSocket, NetError, NextSocket, Ping, Receive, Send,
+    Service, Slots, Statistics, Status, Swap,
 };
 use ipc::proto::{Call, Responder, Served};
 
@@ -36,6 +36,15 @@ impl<M: Machine, D: Nic, P: Responder<Handle = M::Handle>> Service<P> for Server
     ) -> Served<MakeSocket, P::Handle> {
         let socket = self.make_socket(call.badge(), slots, memory)?;
         Ok(call.reply_with((), [socket]))
+    }
+
+    fn next_socket(
+        &mut self,
+        call: Call<'_, P, NextSocket>,
+        from: u16,
+    ) -> Served<NextSocket, P::Handle> {
+        self.online()?;
+        Ok(call.reply(self.socket_from(from)))
     }
 
     fn bind(&mut self, call: Call<'_, P, Bind>, port: u16) -> Served<Bind, P::Handle> {

@@ -263,6 +263,7 @@ fn without_a_device_every_call_says_so() {
     assert_eq!(client.count(&()), refused(NetError::NoDevice));
     assert_eq!(client.ping(&ping), refused(NetError::NoDevice));
     assert_eq!(client.socket(&1, [0]), refused(NetError::NoDevice));
+    assert_eq!(client.next_socket(&0), refused(NetError::NoDevice));
     assert_eq!(client.bind(&1), refused(NetError::NoDevice));
     assert_eq!(client.send(&none), refused(NetError::NoDevice));
     assert_eq!(client.receive(&none), refused(NetError::NoDevice));
@@ -391,6 +392,10 @@ fn what_cannot_be_sent_is_told_when_it_is_the_first() {
         let sent = bench.through(badge).send(&slots(index, 1));
         assert_eq!(sent, refused(error));
     }
+    // Four that were the first, and the one that ended the batch.
+    let socket = bench.through(5).next_socket(&0).unwrap().unwrap();
+    assert_eq!((socket.port, socket.statistics.failed), (Some(9), 5));
+    assert_eq!(bench.through(5).next_socket(&1), Ok(None));
 }
 
 #[test]
@@ -474,6 +479,14 @@ fn sockets_and_their_memory_have_bounds() {
     }
     assert_eq!(bench.socket(7, 1).map(drop), refused(NetError::Busy));
     assert_eq!(bench.through(5).status(&()).unwrap().sockets, 0);
+    let owners: Vec<_> = (0..)
+        .map_while(|index| bench.through(5).next_socket(&index).unwrap())
+        .map(|socket| (socket.owner, socket.port))
+        .collect();
+    let (five, six) = owners.split_at(SOCKETS_OF_PROGRAM_MAX);
+    assert_eq!(owners.len(), SOCKETS_MAX);
+    assert!(five.iter().all(|found| *found == (5, None)));
+    assert!(six.iter().all(|found| *found == (6, None)));
 }
 
 #[test]

@@ -137,6 +137,27 @@ impl<D: Nic> Stack<D> {
         fill: &dyn Fn(&mut [u8]),
         now: u64,
     ) -> Result<Sending, NetError> {
+        let sent = self.take_datagram(id, to, len, fill, now);
+        if let Some(Endpoint { statistics, .. }) = self.endpoint(id) {
+            let (count, bytes) = match sent {
+                Ok(Sending::Taken) => (&mut statistics.sent, len as u64),
+                Ok(Sending::NoRoom) => return sent,
+                Err(_) => (&mut statistics.failed, 0),
+            };
+            *count = count.saturating_add(1);
+            statistics.sent_bytes = statistics.sent_bytes.saturating_add(bytes);
+        }
+        sent
+    }
+
+    fn take_datagram(
+        &mut self,
+        id: SocketId,
+        to: SocketAddrV4,
+        len: usize,
+        fill: &dyn Fn(&mut [u8]),
+        now: u64,
+    ) -> Result<Sending, NetError> {
         if len > usize::from(DATAGRAM_MAX) {
             return Err(NetError::TooLarge);
         }
@@ -152,8 +173,8 @@ impl<D: Nic> Stack<D> {
             false => self.send_datagram(id, to, len, fill, now),
         };
         match attempt {
-            Attempt::NoRoom => return Ok(Sending::NoRoom),
-            Attempt::Sent => {}
+            Attempt::NoRoom => Ok(Sending::NoRoom),
+            Attempt::Sent => Ok(Sending::Taken),
             Attempt::NoNeighbour => {
                 let mut bytes = vec![0; len].into_boxed_slice();
                 fill(&mut bytes);
@@ -166,13 +187,9 @@ impl<D: Nic> Stack<D> {
                     bytes,
                 };
                 self.wait(parcel, hop, now);
+                Ok(Sending::Taken)
             }
         }
-        if let Some(Endpoint { statistics, .. }) = self.endpoint(id) {
-            statistics.sent = statistics.sent.saturating_add(1);
-            statistics.sent_bytes = statistics.sent_bytes.saturating_add(len as u64);
-        }
-        Ok(Sending::Taken)
     }
 
     /// Hands one datagram to the device, or finds why not.

@@ -9,6 +9,7 @@ mod irq;
 mod lscpu;
 mod machine;
 mod map;
+mod netload;
 mod network;
 mod objects;
 mod prefix;
@@ -150,6 +151,7 @@ pub const COMMANDS: &[Command] = &[
     process::PS,
     process::RUN,
     demo::DEMO,
+    netload::NETLOAD,
     process::KILL,
     threads::THREADS,
     map::MAP,

@@ -1,6 +1,6 @@
 //! `top`: who had the CPUs in a window of time.
 
-mod share;
+pub(super) mod share;
 mod snapshot;
 mod usage;
 

@@ -18,7 +18,7 @@ use ipc::abi::layout::LOG_PART_MAX;
 use ipc::abi::trace::{TRACE_READ_MAX, TraceRecord};
 use ipc::abi::{Error, NEVER, PowerAction, Rights};
 use ipc::proto::init::{self, Args, ExitReport, Name, ProcessInfo, Spawn};
-use ipc::proto::net::{self, Counters, Interface, NetError, Ping, Pong};
+use ipc::proto::net::{self, Counters, Interface, NetError, Ping, Pong, SocketInfo};
 use ipc::proto::profd::{self, Refusal, Request, Spot, Start};
 use ipc::proto::{CallError, ProtocolError, stream};
 use sysroot::{
@@ -261,6 +261,15 @@ impl System for Machine {
     fn network(&mut self) -> Result<(Interface, Counters), CallError<NetError>> {
         let mut net = net_client(0)?;
         Ok((net.status(&())?, net.count(&())?))
+    }
+
+    fn sockets(&mut self) -> Result<Vec<SocketInfo>, CallError<NetError>> {
+        let mut net = net_client(0)?;
+        let mut sockets = Vec::new();
+        while let Some(socket) = net.next_socket(&(sockets.len() as u16))? {
+            sockets.push(socket);
+        }
+        Ok(sockets)
     }
 
     fn ping(&mut self, ping: Ping) -> Result<Pong, CallError<NetError>> {

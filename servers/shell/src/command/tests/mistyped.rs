@@ -4,7 +4,7 @@ use super::super::COMMANDS;
 use super::Bench;
 
 /// What is typed, and what is said of it.
-const TABLE: [(&str, &str); 86] = [
+const TABLE: [(&str, &str); 88] = [
     ("hepl", "no command `hepl`; `help` lists what there is"),
     ("Help", "no command `Help`; `help` lists what there is"),
     ("ps\"", "no command: a quote has no end"),
@@ -47,6 +47,14 @@ const TABLE: [(&str, &str); 86] = [
     (
         "profile 1 all 2 3",
         "profile: too many arguments from `3` on; see `help profile`",
+    ),
+    (
+        "netload begin",
+        "netload: `begin`: start, send, stop, or nothing",
+    ),
+    (
+        "netload stop 9",
+        "netload: `9` is too much; usage: netload [start|send|stop ...]",
     ),
     ("net -v", "net: `-v` is too much; usage: net"),
     ("ping", "ping: HOST is missing; usage: ping HOST [COUNT]"),
