@@ -36,6 +36,7 @@ pub mod storm;
 mod sweep;
 pub mod tables;
 mod truth;
+mod visits;
 mod walkthrough;
 
 use anyhow::Result;
@@ -73,6 +74,7 @@ pub fn run(context: &Context<'_>) -> Result<Report> {
     cases.extend(demo::cases(context));
     cases.extend(bench::cases(context));
     cases.extend(runtime::cases(context));
+    cases.extend(visits::cases(context));
     cases.extend(walkthrough::cases(context));
     cases.extend(gdb::cases(context));
     cases.extend(sweep::cases(context));
