@@ -9,6 +9,8 @@ pub mod dma;
 pub mod fault;
 pub mod layout;
 pub mod queue;
+#[cfg(test)]
+mod tests;
 pub mod transport;
 
 pub use card::Card;
