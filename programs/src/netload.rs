@@ -107,7 +107,7 @@ fn number<'a>(
 /// The first word that is wrong, or what is missing.
 pub fn parse<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Load, ArgumentError<'a>> {
     let mut words = words.into_iter();
-    let (name, allowed) = ("netload", Allowed::OneOf(&["start", "send"]));
+    let (name, allowed) = ("WHAT", Allowed::OneOf(&["start", "send"]));
     match words.next() {
         None => Err(ArgumentError::Missing { name, allowed }),
         Some("start") => start(words),
@@ -220,8 +220,8 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named() {
         for (line, says) in [
-            ("", "netload is missing: start|send"),
-            ("stop", "netload `stop`: start|send"),
+            ("", "WHAT is missing: start|send"),
+            ("stop", "WHAT `stop`: start|send"),
             ("start 0", "PORT `0`: 1 to 65535"),
             ("start 65536", "PORT `65536`: 1 to 65535"),
             ("start 9 9", "netload start `9`: sink"),

@@ -35,6 +35,8 @@ pub enum Serial {
 /// What reaches the guest's network from the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Network {
+    /// Nothing: there is no network card.
+    Absent,
     /// Nothing.
     Closed,
     /// The remote shell, by this UDP port of the loopback interface.
@@ -84,13 +86,17 @@ impl Machine {
             Serial::Terminal => &["-serial", "mon:stdio"][..],
             Serial::Pipes => &["-serial", "stdio"],
         });
-        qemu.arg("-netdev").arg(match self.network {
-            Network::Closed => "user,id=net".to_owned(),
-            Network::Forward(port) => {
-                format!("user,id=net,hostfwd=udp:127.0.0.1:{port}-:{REMOTE_SHELL_PORT}")
-            }
-        });
-        qemu.args(["-device", "virtio-net-pci,netdev=net,romfile="]);
+        let wire = match self.network {
+            Network::Absent => None,
+            Network::Closed => Some("user,id=net".to_owned()),
+            Network::Forward(port) => Some(format!(
+                "user,id=net,hostfwd=udp:127.0.0.1:{port}-:{REMOTE_SHELL_PORT}"
+            )),
+        };
+        if let Some(wire) = wire {
+            qemu.args(["-netdev", &wire]);
+            qemu.args(["-device", "virtio-net-pci,netdev=net,romfile="]);
+        }
         if options.icount {
             qemu.args(["-icount", "shift=0,sleep=off"]);
         }

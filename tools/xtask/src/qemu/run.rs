@@ -62,7 +62,7 @@ pub fn boot(image: &Image, options: &BootOptions, machines: &Machines) -> Result
     };
     let _running = match machine.network {
         Network::Forward(port) => Some(machines.add(port)?),
-        Network::Closed => None,
+        Network::Absent | Network::Closed => None,
     };
     // Before QEMU starts, so that no signal can end this process alone and leave QEMU behind.
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;

@@ -18,8 +18,8 @@ pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
         Case::new("boots_on_4_cpus", || boots(context, 4, 100)),
         Case::new("boots_on_8_cpus", || boots(context, 8, 100)),
         Case::new("boots_on_16_cpus", || boots(context, 16, 2000)),
-        Case::new("boots_with_16_mib", || {
-            memory(context, 16).and_then(Session::power_off)
+        Case::new("boots_with_24_mib", || {
+            memory(context, 24).and_then(Session::power_off)
         }),
         Case::new("boots_with_memory_above_4_gib", || {
             memory(context, 5 << 10).and_then(Session::power_off)

@@ -45,6 +45,22 @@ impl Guest {
         Self::start(Self::machine(options).command(image))
     }
 
+    /// As [`Self::boot`], with this of its network.
+    ///
+    /// # Errors
+    /// If QEMU cannot be run.
+    pub fn boot_on(
+        image: &Image,
+        options: BootOptions,
+        network: Network,
+    ) -> Result<Self, GuestError> {
+        let machine = Machine {
+            network,
+            ..Self::machine(options)
+        };
+        Self::start(machine.command(image))
+    }
+
     /// As [`Self::boot`], but the machine waits for a debugger on this port.
     ///
     /// # Errors

@@ -19,6 +19,7 @@ mod interrupt;
 mod lscpu;
 mod machine;
 pub mod miniature;
+mod net;
 mod panic;
 mod pmu;
 pub mod probe;
@@ -65,6 +66,7 @@ pub fn run(context: &Context<'_>) -> Result<Report> {
     cases.extend(inspect::cases(context));
     cases.extend(reboot::cases(context));
     cases.extend(interrupt::cases(context));
+    cases.extend(net::cases(context));
     cases.extend(profile::cases(context));
     cases.extend(profd::cases(context));
     cases.extend(pmu::cases(context));
