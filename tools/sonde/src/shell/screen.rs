@@ -73,6 +73,8 @@ impl Screen {
 mod tests {
     use super::*;
 
+    use shell::line::{Decoder, Editor};
+
     const PROMPT: &[u8] = b"\r> \x1b[K";
 
     /// A screen whose machine waits for its first line.
@@ -123,5 +125,48 @@ mod tests {
         screen.sent();
         assert_eq!(screen.output(b"^C\r\n\r> \x1b[K").above, [""; 0]);
         assert_eq!(screen.prompt().as_deref(), Some(""));
+    }
+
+    /// What the shell's own editor draws for these keys, as it goes to a terminal.
+    fn drawn(editor: &mut Editor, keys: &[u8]) -> Vec<u8> {
+        let (mut decoder, mut out) = (Decoder::default(), String::new());
+        for &byte in keys {
+            for key in decoder.feed(byte).into_iter().flatten() {
+                editor.key(key, &mut out);
+            }
+        }
+        out.replace('\n', "\r\n").into_bytes()
+    }
+
+    #[test]
+    fn the_shells_own_echo_is_left_out_whatever_the_line() {
+        let mut editor = Editor::default();
+        for line in [
+            "ps".to_owned(),
+            "echo für größe 漢字".to_owned(),
+            "x".repeat(74),
+            "x".repeat(75),
+            "x".repeat(76),
+            "echo ".to_owned() + &"long line ".repeat(90),
+            "> ps".to_owned(),
+        ] {
+            let mut screen = at_prompt();
+            // Somebody typed ahead, and the cursor is in the middle of it.
+            let ahead = drawn(&mut editor, b"typed ahead\x1b[D\x1b[D");
+            assert_eq!(screen.output(&ahead), Shown::default());
+            screen.sent();
+            let mut output = drawn(&mut editor, &super::super::entered(&line));
+            output.extend_from_slice(b"PID\r\n");
+            let shown = screen.output(&output);
+            assert_eq!(
+                (&shown.bytes[..], &shown.above[..]),
+                (&b"PID\r\n"[..], &[][..]),
+                "{line}"
+            );
+            let mut prompt = String::new();
+            editor.show(&mut prompt);
+            screen.output(prompt.as_bytes());
+            assert_eq!(screen.prompt().as_deref(), Some(""), "{line}");
+        }
     }
 }
