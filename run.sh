@@ -29,7 +29,7 @@ options:
   --mem MIB        memory (256)
   --cpu MODEL      CPU model, one of QEMU's (max)
   --accel tcg|kvm  emulate (tcg), or use the host's CPU if it can
-  --cmdline STR    kernel command line
+  --cmdline STR    kernel command line (udpshell=5555)
   --udp-port P     loopback port that reaches the guest's remote shell (5555)
   --timeout S      stop after S seconds, with status 124
   --gdb            wait for gdb, and print the command that starts it

@@ -18,6 +18,8 @@ pub const WRONG_ARGUMENT: u8 = 2;
 const SMP_MAX: u32 = 64;
 /// Most memory, in MiB.
 const MEM_MAX: u32 = 1 << 20;
+/// Kernel command line of `run.sh`: the remote shell is on. That of tests is empty.
+const CMDLINE: &str = "udpshell=5555";
 /// Longest time that soaks can be given, in minutes: about a week.
 const SOAK_MINUTES_MAX: u64 = 10_000;
 /// Longest time that can be given to a machine, in seconds: a week.
@@ -150,7 +152,7 @@ pub struct BootOptions {
     #[arg(
         long,
         value_name = "STR",
-        default_value = "",
+        default_value = CMDLINE,
         allow_hyphen_values = true
     )]
     pub cmdline: String,
@@ -229,9 +231,15 @@ mod tests {
 
     #[test]
     fn the_default_machine_is_the_documented_one() {
-        let (parsed, default) = (boot("").unwrap(), BootOptions::default());
+        let default = BootOptions {
+            cmdline: CMDLINE.into(),
+            ..BootOptions::default()
+        };
+        let parsed = boot("").unwrap();
         assert_eq!(format!("{parsed:?}"), format!("{default:?}"));
         assert_eq!((parsed.smp, parsed.mem), (4, 256));
+        let port = format!("udpshell={}", crate::qemu::REMOTE_SHELL_PORT);
+        assert_eq!(parsed.cmdline, port);
     }
 
     /// The usage of `run.sh` must have each option of `boot`, with its default in brackets if it has one.

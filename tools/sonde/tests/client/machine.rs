@@ -21,6 +21,9 @@ pub const CONTROL: &str = "11111111111111111111111111111111111111111111111111111
 pub const OBSERVE: &str = "2222222222222222222222222222222222222222222222222222222222222222";
 /// What `profile` prints: recorded on a machine that ran the demo.
 pub const FOLDED: &[u8] = include_bytes!("../../src/recorded.folded");
+/// Longest that anything takes on any host that is not broken.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
 /// What `big` prints.
 pub fn big() -> Vec<u8> {
     let mut random = Rng::with_seed(7);
@@ -92,6 +95,8 @@ struct Session {
     typed: Vec<u8>,
     output: Vec<u8>,
     status: Option<Status>,
+    /// When a command that is to be interrupted waits no longer.
+    wait_until: Option<Instant>,
     is_left: bool,
 }
 
@@ -158,7 +163,11 @@ fn serve(socket: &UdpSocket, kind: &Kind, stop: &AtomicBool) {
                 server.close(now(), number, End::Left);
                 return false;
             }
-            let Some(status) = session.status else {
+            let is_late = session
+                .wait_until
+                .is_some_and(|until| Instant::now() > until);
+            let status = session.status.or(is_late.then_some(Status::Failed));
+            let Some(status) = status else {
                 return true;
             };
             server.finish(now(), number, status as u8);
@@ -202,6 +211,7 @@ impl Session {
             Some("profile") if command.ends_with(" folded depth 48") => (FOLDED, Status::Success),
             Some("wait") => {
                 self.print(b"waiting\n");
+                self.wait_until = Some(Instant::now() + PATIENCE);
                 return None;
             }
             _ => {

@@ -4,13 +4,11 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use super::machine::PATIENCE;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-
-/// Longest that anything takes on any host that is not broken.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The test's side of a terminal.
 pub struct Pty {
