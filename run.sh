@@ -125,7 +125,9 @@ esac
 export SONDE_INVOKED_FROM=$PWD # relative paths among QEMU's arguments begin there
 cd "$here"
 cache=${CARGO_TARGET_DIR:-target}/toolchain
-if [[ $command == build || $command == new || $command == sonde ]]; then
+if [[ $command == sonde && -e $cache/env ]]; then
+    : # All that it takes is the toolchain's name, and it is to answer at once.
+elif [[ $command == build || $command == new || $command == sonde ]]; then
     sysroot/scripts/setup.sh "$cache"
 else
     sysroot/scripts/setup.sh "$cache" qemu

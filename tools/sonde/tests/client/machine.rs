@@ -95,8 +95,7 @@ struct Session {
     typed: Vec<u8>,
     output: Vec<u8>,
     status: Option<Status>,
-    /// When a command that is to be interrupted waits no longer.
-    wait_until: Option<Instant>,
+    opened: Option<Instant>,
     is_left: bool,
 }
 
@@ -159,15 +158,12 @@ fn serve(socket: &UdpSocket, kind: &Kind, stop: &AtomicBool) {
             if !session.output.is_empty() {
                 return true;
             }
-            if session.is_left {
+            // A client that does not go on fails its test, rather than to keep it waiting.
+            if session.is_left || session.opened.is_some_and(|at| at.elapsed() > PATIENCE) {
                 server.close(now(), number, End::Left);
                 return false;
             }
-            let is_late = session
-                .wait_until
-                .is_some_and(|until| Instant::now() > until);
-            let status = session.status.or(is_late.then_some(Status::Failed));
-            let Some(status) = status else {
+            let Some(status) = session.status else {
                 return true;
             };
             server.finish(now(), number, status as u8);
@@ -202,6 +198,7 @@ impl Session {
             }
         }
         self.purpose = Some(purpose);
+        self.opened = Some(Instant::now());
     }
 
     fn run(&mut self, command: &str) -> Option<Status> {
@@ -211,7 +208,6 @@ impl Session {
             Some("profile") if command.ends_with(" folded depth 48") => (FOLDED, Status::Success),
             Some("wait") => {
                 self.print(b"waiting\n");
-                self.wait_until = Some(Instant::now() + PATIENCE);
                 return None;
             }
             _ => {

@@ -7,7 +7,7 @@ mod kvm;
 mod run;
 
 pub use command::{Machine, Network, REMOTE_SHELL_PORT, Serial};
-pub use run::boot;
+pub use run::{boot, free_port};
 
 pub use ipc::abi::layout::{EXIT_FAILURE as PANIC, EXIT_OFF as POWER_OFF, EXIT_REBOOT as REBOOT};
 

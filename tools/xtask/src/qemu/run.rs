@@ -61,7 +61,12 @@ pub fn boot(image: &Image, options: &BootOptions, machines: &Machines) -> Result
         options,
     };
     let _running = match machine.network {
-        Network::Forward(port) => Some(machines.add(port)?),
+        Network::Forward(port) => {
+            if has_remote_shell(&machine.options.cmdline) {
+                eprintln!("xtask: in another terminal: ./run.sh sonde shell (UDP port {port})");
+            }
+            Some(machines.add(port)?)
+        }
         Network::Absent | Network::Closed => None,
     };
     // Before QEMU starts, so that no signal can end this process alone and leave QEMU behind.
@@ -185,11 +190,19 @@ fn network(asked: Option<u16>) -> Network {
     port.map_or(Network::Closed, Network::Forward)
 }
 
+/// Whether the guest is told to have a remote shell at the port that is forwarded.
+fn has_remote_shell(cmdline: &str) -> bool {
+    let word = format!("udpshell={REMOTE_SHELL_PORT}");
+    cmdline.split(' ').any(|other| other == word)
+}
+
 fn is_free(port: u16) -> bool {
     UdpSocket::bind((Ipv4Addr::LOCALHOST, port)).is_ok()
 }
 
-fn free_port() -> Option<u16> {
+/// A UDP port of the loopback interface that nobody has, by the next one who asks.
+#[must_use]
+pub fn free_port() -> Option<u16> {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).ok()?;
     Some(socket.local_addr().ok()?.port())
 }

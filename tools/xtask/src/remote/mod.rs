@@ -5,6 +5,6 @@ mod client;
 mod keys;
 mod machines;
 
-pub use client::replace;
+pub use client::{client, replace};
 pub use keys::{file as keys, write_private};
 pub use machines::Machines;

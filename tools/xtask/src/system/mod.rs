@@ -6,6 +6,7 @@ mod bench;
 mod binomial;
 mod boot;
 pub mod calm;
+mod client;
 mod conformance;
 mod demo;
 mod disassembly;
@@ -75,6 +76,7 @@ pub fn run(context: &Context<'_>) -> Result<Report> {
     cases.extend(storm::cases(context));
     cases.extend(demo::cases(context));
     cases.extend(bench::cases(context));
+    cases.extend(client::cases(context));
     cases.extend(runtime::cases(context));
     cases.extend(visits::cases(context));
     cases.extend(walkthrough::cases(context));

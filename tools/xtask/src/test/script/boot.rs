@@ -150,6 +150,15 @@ fn options(context: &Context<'_>) -> Verdict {
         "no port {port} in:\n{stderr}"
     );
     ensure!(words.ends_with("\n-x y\n"), "{words}");
+    // Without a remote shell, nobody is sent there.
+    ensure!(!stderr.contains("sonde shell"), "{stderr}");
+    let mut command = boot(context, &tools, qemu, &["--udp-port", "4000"])?;
+    let result = output(&mut command, b"")?;
+    let stderr = String::from_utf8_lossy(&result.stderr);
+    let words = String::from_utf8_lossy(&result.stdout);
+    ensure!(words.contains("-append\nudpshell=5555\n"), "{words}");
+    let says = "in another terminal: ./run.sh sonde shell (UDP port 4000)";
+    ensure!(stderr.contains(says), "{stderr}");
     Ok(())
 }
 
