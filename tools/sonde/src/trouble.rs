@@ -57,3 +57,39 @@ impl fmt::Display for Trouble {
 }
 
 impl std::error::Error for Trouble {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_trouble_is_a_line_that_says_with_whom() {
+        let unreachable = io::Error::from(io::ErrorKind::NetworkUnreachable);
+        for (what, says) in [
+            (What::NobodyListens, ": nobody listens at this port"),
+            (What::Unreachable(unreachable), " cannot be reached: "),
+            (
+                What::Silent { keyed: true },
+                " does not answer: wrong key? ",
+            ),
+            (
+                What::Refused(Refusal::Version(9)),
+                ": the server speaks version 9 of the protocol, this client version ",
+            ),
+            (
+                What::Refused(Refusal::Busy),
+                ": the server has as many sessions",
+            ),
+            (
+                What::Ended(End::Lost),
+                ": nothing was heard from the other side",
+            ),
+        ] {
+            let peer = SocketAddr::from(([10, 0, 0, 1], 5555));
+            let line = Trouble { peer, what }.to_string();
+            let rest = line.strip_prefix("10.0.0.1:5555");
+            assert!(rest.is_some_and(|rest| rest.starts_with(says)), "{line}");
+            assert!(!line.contains('\n'), "{line}");
+        }
+    }
+}

@@ -65,8 +65,10 @@ impl Session {
         loop {
             link.turn()?;
             while let Some(event) = link.event()? {
-                if let ClientEvent::Output(_, bytes) = event {
-                    self.show(&bytes)?;
+                match event {
+                    ClientEvent::Output(_, bytes) => self.show(&bytes)?,
+                    ClientEvent::Finished(_) => return Ok(()),
+                    _ => {}
                 }
             }
             if let Some(typed) = self.screen.prompt() {

@@ -63,8 +63,10 @@ impl<W: Write + AsFd> Session<W> {
         loop {
             link.turn()?;
             while let Some(event) = link.event()? {
-                if let ClientEvent::Output(_, bytes) = event {
-                    self.show(&bytes);
+                match event {
+                    ClientEvent::Output(_, bytes) => self.show(&bytes),
+                    ClientEvent::Finished(_) => return Ok(()),
+                    _ => {}
                 }
             }
             if self.screen.prompt().is_some() {

@@ -239,12 +239,14 @@ impl Session {
                 b'\r' => {
                     self.print(b"\r\n");
                     let line = String::from_utf8(std::mem::take(&mut self.typed)).unwrap();
-                    if line == "leave" {
-                        self.is_left = true;
-                        return;
+                    match &*line {
+                        "leave" => self.is_left = true,
+                        "exit" => self.status = Some(Status::Success),
+                        _ => {
+                            self.print(format!("ran {line}\r\n").as_bytes());
+                            self.prompt();
+                        }
                     }
-                    self.print(format!("ran {line}\r\n").as_bytes());
-                    self.prompt();
                 }
                 3 => {
                     self.typed.clear();

@@ -258,12 +258,8 @@ fn a_profile_is_kept_as_folded_stacks_and_as_a_flame_graph() {
     assert!(!kept.0.exists());
 }
 
-#[test]
-fn without_a_terminal_a_shell_takes_lines_and_prints_their_output() {
-    let machine = Machine::start(Kind {
-        loss: 20,
-        ..Kind::default()
-    });
+/// What a shell prints that gets these lines and has no terminal.
+fn shell(machine: &Machine, lines: &[u8]) -> String {
     let mut command = sonde(machine.address, CONTROL, &["shell"]);
     let command = command
         .stdin(Stdio::piped())
@@ -271,15 +267,27 @@ fn without_a_terminal_a_shell_takes_lines_and_prints_their_output() {
         .stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    stdin.write_all(b"one\n\n  two words\nlast").unwrap();
+    stdin.write_all(lines).unwrap();
     drop(stdin);
     let output = child.wait_with_output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && output.stderr.is_empty());
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn without_a_terminal_a_shell_takes_lines_and_prints_their_output() {
+    let machine = Machine::start(Kind {
+        loss: 20,
+        ..Kind::default()
+    });
     assert_eq!(
-        text,
+        shell(&machine, b"one\n\n  two words\nlast"),
         "a shell, role control\nran one\nran two words\nran last\n"
     );
-    assert!(output.status.success() && output.stderr.is_empty());
+    assert_eq!(
+        shell(&machine, b"one\nexit\nnever\n"),
+        "a shell, role control\nran one\n"
+    );
 }
 
 #[test]
@@ -306,10 +314,17 @@ fn at_a_terminal_lines_are_edited_here() {
     pty.write(b"abandoned\x03");
     pty.until("abandoned");
     pty.until(PROMPT);
+    pty.write(b"exit\r");
+    assert!(child.wait().unwrap().success());
+    let mut child = pty.spawn(&mut command);
+    pty.until(PROMPT);
     pty.write(b"leave\r");
     pty.until("the session has ended");
     assert!(child.wait().unwrap().success());
     let history = fs::read_to_string(home.0.join("sonde/history")).unwrap();
-    assert!(history.contains("one\nprofile 300\nleave"), "{history}");
+    assert!(
+        history.contains("one\nprofile 300\nexit\nleave"),
+        "{history}"
+    );
     fs::remove_dir_all(&home.0).unwrap();
 }

@@ -108,6 +108,9 @@ fn asks(context: &Context<'_>) -> Verdict {
     ensure!(said.ends_with("\none\ntwo\n"), "{said}");
     ensure!(!said.contains(['\r', '\x1b', '>']), "{said:?}");
 
+    let said = lines(&asked, b"echo one\nexit\necho two\n")?;
+    ensure!(said.ends_with("\none\n"), "{said}");
+
     let Asked { session, .. } = asked;
     session.power_off()
 }
