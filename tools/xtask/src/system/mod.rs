@@ -6,6 +6,7 @@ mod bench;
 mod binomial;
 mod boot;
 pub mod calm;
+mod card;
 mod client;
 mod conformance;
 mod demo;
@@ -74,6 +75,7 @@ pub fn run(context: &Context<'_>) -> Result<Report> {
     cases.extend(lscpu::cases(context));
     cases.extend(truth::cases(context));
     cases.extend(storm::cases(context));
+    cases.extend(card::cases(context));
     cases.extend(demo::cases(context));
     cases.extend(bench::cases(context));
     cases.extend(client::cases(context));

@@ -174,6 +174,19 @@ fn pages_of_a_table_are_cut_out_wherever_they_are() {
 }
 
 #[test]
+fn neither_the_table_nor_the_pending_bits_are_given() {
+    let mut card = FakeFunction::network_card();
+    card.words[0x9c / 4] = 0x1004;
+    card.words[0xa0 / 4] = 0x2ffc;
+    let pieces = examine(card).0.unwrap().pieces;
+    let pieces: Vec<_> = pieces
+        .iter()
+        .map(|piece| (piece.bar, piece.offset, piece.pages))
+        .collect();
+    assert_eq!(pieces, [(1, 0, 1), (4, 0, 1), (4, 0x3000, 1)]);
+}
+
+#[test]
 fn a_driver_gets_messages_and_no_way_to_change_them() {
     let mut machine = FakeMachine::new();
     machine.0.borrow_mut().bus = FakeBus::with(FakeFunction::network_card());
