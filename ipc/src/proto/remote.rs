@@ -127,7 +127,7 @@ crate::protocol! {
     16 Accept = accept(()) -> (), handles [H; 1];
     /// Tells what the session is.
     17 Describe = describe(()) -> Opened;
-    /// Ends the session: the other side gets what was written before, and then this.
+    /// Ends the session: the other side gets what was written before, and then this. A flush behind it is answered once it has.
     18 Finish = finish(Status) -> ();
 }
 

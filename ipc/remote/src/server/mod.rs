@@ -325,10 +325,13 @@ impl Server {
         }
     }
 
-    /// Whether all that was written to a session has arrived, or nobody can know or wants it any more.
+    /// Whether all that was written to a session has arrived, its end included, or nobody can know or wants it any more.
     pub fn is_flushed(&mut self, number: u32) -> bool {
-        self.session(number)
-            .is_none_or(|session| session.channel.is_idle())
+        let mut sessions = self.sessions.iter();
+        let session = sessions.find(|session| session.number == number);
+        session.is_none_or(|session| {
+            session.channel.is_idle() || matches!(session.phase, Phase::Left(_))
+        })
     }
 
     /// The command of a session has ended: its client gets what was written before, and then this. The number means nothing

@@ -117,7 +117,6 @@ impl<M: Mint<Handle = P::Handle>, P: Responder> StreamService<P> for Remote<M, P
         } = self;
         let mut sessions = sessions.iter_mut();
         let session = sessions.find(|session| session.badge == Some(badge));
-        let session = session.filter(|session| !session.is_over);
         let session = session.ok_or(StreamError::Closed)?;
         if session.is_flushed(server) {
             return Ok(call.reply(()));

@@ -101,10 +101,6 @@ impl<P: Responder> Session<P> {
             for writer in self.writers.drain(..) {
                 let _ = writer.call.refuse(responder, closed);
             }
-            for call in self.flushers.drain(..) {
-                let _ = call.refuse(responder, closed);
-            }
-            return;
         }
         if let Some((call, most)) = self.reader.take() {
             let bytes = self.read(server, now, most);

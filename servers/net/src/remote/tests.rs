@@ -166,6 +166,24 @@ fn a_command_comes_to_the_shell_and_its_output_goes_back() {
 }
 
 #[test]
+fn a_flush_behind_the_end_waits_for_the_other_side_to_have_it() {
+    let mut world = World::exec("poweroff");
+    assert_eq!(world.accept(), WAITS);
+    world.moment();
+    let badge = world.accepted();
+    assert_eq!(world.session(badge).finish(&Status::Success), Ok(()));
+    let timed_out = Err(CallError::Transport(Error::TimedOut));
+    assert_eq!(world.stream(badge).flush(&()), timed_out);
+    assert!(world.shell.desk.last_answer.is_none());
+    world.moment();
+    assert!(world.events().contains(&ClientEvent::Finished(0)));
+    let (_, message) = world.shell.desk.last_answer.take().unwrap();
+    assert_eq!(message.op, 0, "answered");
+    // So it is at once where nobody is left to wait for.
+    assert_eq!(world.stream(badge).flush(&()), Ok(()));
+}
+
+#[test]
 fn what_is_typed_is_given_to_who_reads_and_waits_for_who_does_not() {
     let mut world = World::new(remote_shell::Purpose::Shell);
     assert_eq!(world.accept(), WAITS);

@@ -198,6 +198,10 @@ fn run(
     jobs: &mut Jobs,
     outcome: &mut Outcome,
 ) -> fmt::Result {
+    if line.contains(char::is_control) {
+        outcome.failed = true;
+        return writeln!(session, "no command: a line has no control characters");
+    }
     let (words, is_whole) = match words::split(line) {
         Ok(words) => (words, true),
         Err(OpenQuote { before }) => (before, false),

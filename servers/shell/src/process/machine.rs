@@ -20,13 +20,14 @@ use ipc::abi::{Error, NEVER, PowerAction, Rights};
 use ipc::proto::init::{self, Args, ExitReport, Name, ProcessInfo, Spawn};
 use ipc::proto::net::{self, Counters, Interface, NetError, Ping, Pong, SocketInfo};
 use ipc::proto::profd::{self, Refusal, Request, Spot, Start};
+use ipc::proto::remote::{self, Status};
 use ipc::proto::{CallError, ProtocolError, stream};
 use sysroot::{
     Connection, Mapping, OwnedHandle, clock, handle, mapping, record, startup, syscall, time,
 };
 use zerocopy::FromZeros;
 
-use super::wiring::Wiring;
+use super::wiring::{Whose, Wiring};
 
 /// Longest version line.
 const VERSION_MAX: usize = 256;
@@ -87,6 +88,10 @@ impl Machine {
     fn power(&mut self, action: PowerAction) -> Error {
         // Whatever comes of it: the machine is to go off, also if nobody reads its last words.
         let stream = Connection::new(self.wiring.stream).timeout(FLUSH_TIMEOUT);
+        if let Whose::Remote(_) = self.wiring.whose {
+            // Who asks from elsewhere would hear of it by silence alone.
+            let _ = remote::Client::new(stream).finish(&Status::Success);
+        }
         let _ = stream::Client::new(stream).flush(&());
         match syscall::system_power(self.wiring.system, action as u64) {
             Err(error) => error,

@@ -34,6 +34,9 @@ const COMPLETION_NS: u64 = 2000 * time::MILLISECOND;
 /// `kill`, which waits for an end.
 const GONE_NS: u64 = 5000 * time::MILLISECOND;
 
+/// How long init or profd may take to end something, in nanoseconds.
+const STOP_NS: u64 = 1000 * time::MILLISECOND;
+
 /// How the session on the console is left: not at all.
 const ON_CONSOLE: Leave = Leave {
     how: "leave with `poweroff`, or Ctrl-A X",
@@ -222,12 +225,15 @@ fn read(wiring: Wiring, input: OwnedHandle) {
     }
 }
 
+/// Ends what Ctrl-C, or the end of the session, is to end. Who does not answer in time is not waited for: the next Ctrl-C may be
+/// for something else.
 fn carry_out(stop: Stop, wiring: Wiring) {
+    let within = |endpoint| Connection::new(endpoint).timeout(STOP_NS);
     match stop {
         Stop::Nothing => {}
         Stop::Process(pid) => {
             // If it fails the process has ended already, and whoever waits for it knows.
-            let _ = init::Client::new(Connection::new(wiring.init)).kill(&pid);
+            let _ = init::Client::new(within(wiring.init)).kill(&pid);
         }
         Stop::Wait => {
             // The notification is as old as the session, so the handle is good.
@@ -235,7 +241,7 @@ fn carry_out(stop: Stop, wiring: Wiring) {
         }
         Stop::Profile(number) => {
             // If it fails profd has died, and the profile with it.
-            let _ = profd::Client::new(Connection::new(wiring.profd)).stop(&number);
+            let _ = profd::Client::new(within(wiring.profd)).stop(&number);
         }
     }
 }

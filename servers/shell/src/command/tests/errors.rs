@@ -23,6 +23,14 @@ fn an_unknown_command_points_to_help() {
     assert_eq!(run("ps \"x"), "ps: a quote has no end\n");
 }
 
+/// None can be typed at a terminal; a session of one command brings its line as it is.
+#[test]
+fn control_characters_are_shown_to_nobody() {
+    for line in ["ps\nkill 7", "echo \u{1b}[2J", "\t", "ps \u{9b}"] {
+        assert_eq!(run(line), "no command: a line has no control characters\n");
+    }
+}
+
 /// A refusal of each kind, each with the longest of what it names.
 fn refusals() -> Vec<Refusal> {
     let pid = u32::MAX;

@@ -13,6 +13,8 @@ fn what_cannot_be_done_has_failed() {
         "\"",
         "ps \"",
         "kill 99",
+        "ps\nkill 1",
+        "echo \u{1b}[2J",
         "repeat 2 nosuch",
         "repeat 2 ps x",
         "time kill",
