@@ -1,9 +1,10 @@
 //! `./run.sh bench`: the instructions of what the system does most, as a table and as `target/bench.json`, held to budgets.
 //!
-//! The guest measures itself (`guest`), but for the boots (`boot`). `docs/benchmarks.md` says what each figure includes.
+//! The guest measures itself (`guest`), but for the boots (`boot`) and what comes from outside (`echo`). `docs/benchmarks.md` says what each figure includes.
 
 mod boot;
 mod budget;
+mod echo;
 mod figure;
 mod guest;
 
@@ -42,6 +43,9 @@ const COUNTERS: [(&str, &str, &str); 3] = [
     ),
 ];
 
+/// The datagram that is answered: the figure's name and text.
+const ECHO: (&str, &str) = ("echo-64-bytes", "UDP echo, 64 bytes");
+
 /// Every figure: what the guest measures in the test image, with the shim's counters and without any, and the boots of the shipped one.
 ///
 /// # Errors
@@ -71,6 +75,8 @@ pub fn measure(
     for (smp, name, what) in BOOTS {
         figures.push(Figure::once(name, what, boot::to_prompt(shipped, smp)?));
     }
+    let (name, what) = ECHO;
+    figures.push(Figure::once(name, what, echo::answer(shipped)?));
     Ok(figures)
 }
 
@@ -125,7 +131,8 @@ mod tests {
         let further = COUNTERS.map(|(_, name, what)| (name, what));
         let further = further
             .into_iter()
-            .chain(BOOTS.map(|(_, name, what)| (name, what)));
+            .chain(BOOTS.map(|(_, name, what)| (name, what)))
+            .chain([ECHO]);
         figures.extend(further.map(|(name, what)| Figure::once(name, what, 1)));
         budgets.match_names(&figures).unwrap();
     }
