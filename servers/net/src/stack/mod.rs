@@ -40,8 +40,9 @@ use frame::Notice;
 use gate::Gate;
 use waiting::Waiting;
 
-/// Frames that one poll takes from the device at most, so that callers are served between them.
-const FRAMES_MAX: usize = 64;
+/// Frames that one poll takes from the device at most, so that callers are served between them: no more than one socket has room
+/// for, so that a program which keeps up loses nothing.
+const FRAMES_MAX: usize = DATAGRAMS_MAX;
 
 /// The network.
 pub struct Stack<D: Nic> {
