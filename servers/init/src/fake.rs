@@ -212,10 +212,13 @@ impl Machine for FakeMachine {
     }
     fn interrupt(
         &mut self,
-        _: u32,
+        line: u32,
         notification: &FakeHandle,
         _: u32,
     ) -> Result<FakeHandle, Error> {
+        if self.0.borrow().taken_line == Some(line) {
+            return Err(Error::Busy);
+        }
         has(notification.rights, Rights::SIGNAL)?;
         self.handle(SHARE | Rights::MANAGE)
     }

@@ -67,6 +67,13 @@ pub enum What<'a> {
         /// Badge.
         badge: u64,
     },
+    /// The wired interrupt of its PCI function, unless somebody else has that line; it signals this bit of the notification before it.
+    Line {
+        /// Line.
+        line: u32,
+        /// Bit.
+        bit: u32,
+    },
     /// An interrupt of its PCI function, by message, which signals this bit of the notification before it.
     Message {
         /// Bit.
@@ -101,7 +108,7 @@ impl What<'_> {
             Self::Device { .. } | Self::Dma => Rights::READ.union(Rights::WRITE),
             // It cannot be passed on, so what is asked through it is asked by the driver.
             Self::Configuration { .. } => Rights::CALL,
-            Self::Message { .. } => Rights::MANAGE,
+            Self::Line { .. } | Self::Message { .. } => Rights::MANAGE,
         }
     }
 }
@@ -184,7 +191,7 @@ fn plan_device<H>(device: &Device<H>, first_bit: u32, plan: &mut Vec<Grant<'_>>)
         }
         Interrupts::Line(line) => {
             let (line, bit) = (line.into(), first_bit);
-            grant(names::PCI_LINE.into(), What::Interrupt { line, bit });
+            grant(names::PCI_LINE.into(), What::Line { line, bit });
         }
         Interrupts::None => {}
     }

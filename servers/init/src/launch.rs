@@ -285,6 +285,14 @@ impl<M: Machine> Loader<'_, M> {
                     Some(endpoint) => machine.mint(endpoint, badge)?,
                     None => continue,
                 },
+                What::Line { line, bit } => match &notification {
+                    Some(notification) => match machine.interrupt(line, notification, bit) {
+                        // Its driver does without it, and says so.
+                        Err(Error::Busy | Error::BadArgument) => continue,
+                        interrupt => interrupt?,
+                    },
+                    None => continue,
+                },
                 What::Message { bit } => match &notification {
                     Some(notification) => {
                         let (interrupt, message) = machine.message(notification, bit)?;

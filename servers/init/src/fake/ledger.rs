@@ -29,6 +29,8 @@ pub struct Ledger {
     pub halted: bool,
     /// A process that ends while an endpoint is flushed.
     pub ends_at_flush: Option<u32>,
+    /// A line that somebody else has.
+    pub taken_line: Option<u32>,
     /// The PCI functions there are.
     pub bus: FakeBus,
     /// Time, in nanoseconds.

@@ -128,6 +128,26 @@ fn without_its_function_a_driver_starts_all_the_same() {
 }
 
 #[test]
+fn a_wired_interrupt_is_given_unless_somebody_has_it() {
+    for taken in [false, true] {
+        let mut card = FakeFunction::network_card();
+        card.words[0x98 / 4] &= !0xff;
+        on_bus(FakeBus::with(card), |bench, ledger| {
+            ledger.borrow_mut().taken_line = taken.then_some(11);
+            ledger.borrow_mut().end(3, ExitReason::Killed, 0);
+            bench.poll();
+            ledger.borrow_mut().now += restart::FIRST_DELAY;
+            bench.poll();
+            assert!(ledger.borrow_mut().process(4).started);
+            let given = given(ledger, 4);
+            let has = |name: &str| given.iter().any(|(given, _)| given == name);
+            assert_eq!(has("pci:line"), !taken);
+            assert!(has("pci:dma") && !has("pci:vector0"));
+        });
+    }
+}
+
+#[test]
 fn the_function_of_a_dead_driver_is_quiet_until_the_next_one_wants_it() {
     on_bus(
         FakeBus::with(FakeFunction::network_card()),
