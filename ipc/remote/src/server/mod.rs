@@ -143,7 +143,7 @@ impl Server {
 
     /// Whether no session can be added.
     fn is_full(&self) -> bool {
-        self.sessions.len() >= SESSIONS_MAX && !self.sessions.iter().any(Session::is_leaving)
+        self.sessions.len() >= SESSIONS_MAX && !self.sessions.iter().any(Session::is_left)
     }
 
     fn frame(&mut self, now: Instant, peer: SocketAddrV4, header: &Header, body: &[u8]) {
@@ -208,7 +208,7 @@ impl Server {
     /// Adds a session; gives its place. `None`: the last one went to another since its hello.
     fn add(&mut self, now: Instant, peer: SocketAddrV4, admitted: Admitted) -> Option<usize> {
         if self.sessions.len() >= SESSIONS_MAX
-            && let Some(at) = self.sessions.iter().position(Session::is_leaving)
+            && let Some(at) = self.sessions.iter().position(Session::is_left)
         {
             self.sessions.remove(at);
         }
@@ -329,9 +329,7 @@ impl Server {
     pub fn is_flushed(&mut self, number: u32) -> bool {
         let mut sessions = self.sessions.iter();
         let session = sessions.find(|session| session.number == number);
-        session.is_none_or(|session| {
-            session.channel.is_idle() || matches!(session.phase, Phase::Left(_))
-        })
+        session.is_none_or(|session| session.channel.is_idle() || session.is_left())
     }
 
     /// The command of a session has ended: its client gets what was written before, and then this. The number means nothing

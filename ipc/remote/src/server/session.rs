@@ -146,9 +146,9 @@ impl Session {
             Phase::Ending(until) => now >= until || self.channel.is_idle(),
         }
     }
-    /// Whether it may make room for another: its user is done with it.
-    pub(super) const fn is_leaving(&self) -> bool {
-        matches!(self.phase, Phase::Ending(_) | Phase::Left(_))
+    /// Whether it may make room for another: its user has left. One that is ending has words for its user under way.
+    pub(super) const fn is_left(&self) -> bool {
+        matches!(self.phase, Phase::Left(_))
     }
 
     pub(super) fn transmit(

@@ -7,7 +7,7 @@ use fastrand::Rng;
 use super::link::{Faults, World, address, exec, key, modes, ring};
 use crate::hello::{Answer, Ask, Cookie, Hello, Refusal, read_challenge};
 use crate::packet::{Header, Kind};
-use crate::{ClientEvent, Mode, Purpose, SESSIONS_MAX, ServerEvent, ServerMode};
+use crate::{ClientEvent, Mode, Purpose, SESSIONS_MAX, ServerEvent, ServerMode, Stream};
 
 fn bytes(datagrams: &[(std::net::SocketAddrV4, Vec<u8>)]) -> usize {
     datagrams.iter().map(|(_, bytes)| bytes.len()).sum()
@@ -183,6 +183,28 @@ fn a_full_server_says_so_and_has_room_again() {
         world.server_event();
         world.client(client, Purpose::Shell);
         assert!(matches!(world.server_event(), ServerEvent::Opened { .. }));
+    }
+}
+
+#[test]
+fn a_full_server_forgets_no_session_whose_end_is_under_way() {
+    for (server, client) in modes() {
+        let mut world = World::new(server, Faults::default(), 5);
+        for _ in 0..SESSIONS_MAX {
+            world.client(client.clone(), Purpose::Shell);
+            assert!(matches!(world.server_event(), ServerEvent::Opened { .. }));
+        }
+        let now = world.now;
+        assert_eq!(world.server.write(1, Stream::Text, b"bye"), 3);
+        world.server.finish(now, 1, 0);
+        // The next one comes while nothing gets through to the first, and then all does.
+        world.faults.loss = 100;
+        world.step();
+        world.faults.loss = 0;
+        world.client(client, Purpose::Shell);
+        let ended = |event: &ClientEvent| matches!(event, ClientEvent::Finished(0));
+        let heard = world.until(|world| world.clients[0].event().filter(ended));
+        assert_eq!(heard, ClientEvent::Finished(0));
     }
 }
 
