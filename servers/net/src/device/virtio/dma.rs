@@ -108,10 +108,13 @@ unsafe impl Hal for Given {
         const NOTHING: (PhysAddr, NonNull<u8>) = (0, NonNull::dangling());
         let first = POOL.first.load(Ordering::Acquire);
         let all = POOL.pages.load(Ordering::Relaxed);
-        let taken = POOL.taken.fetch_add(pages, Ordering::Relaxed);
-        if first == 0 || taken.checked_add(pages).is_none_or(|end| end > all) {
+        let take = |taken: usize| taken.checked_add(pages).filter(|&end| end <= all);
+        let taken = POOL
+            .taken
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
+        let (true, Ok(taken)) = (first != 0, taken) else {
             return NOTHING;
-        }
+        };
         let offset = taken * PAGE_SIZE;
         let place = core::ptr::with_exposed_provenance_mut::<u8>(first + offset);
         let Some(pointer) = NonNull::new(place) else {
@@ -142,4 +145,46 @@ unsafe impl Hal for Given {
     }
 
     unsafe fn unshare(_: PhysAddr, _: NonNull<[u8]>, _: BufferDirection) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[repr(align(4096))]
+    struct Pages([u8; 4 * PAGE_SIZE]);
+
+    /// The one test of the pool, of which a program has one.
+    #[test]
+    fn pages_are_given_once_zeroed_and_at_addresses_that_differ_by_the_same() {
+        const PHYSICAL: u64 = 0x4000_0000;
+        let direction = BufferDirection::Both;
+        assert_eq!(Given::dma_alloc(0, direction).0, 0, "before there is any");
+        let pages: &'static mut Pages = Box::leak(Box::new(Pages([0xee; 4 * PAGE_SIZE])));
+        let memory = NonNull::from(&mut pages.0);
+        // SAFETY: leaked, and used by nobody else.
+        unsafe { give(memory, PHYSICAL) };
+        let first = memory.cast::<u8>();
+        let (physical, one) = Given::dma_alloc(1, direction);
+        assert_eq!((physical, one), (PHYSICAL, first));
+        let buffers = Buffers::<Given>::new(3, direction).unwrap();
+        assert!(
+            buffers
+                .words(0)
+                .iter()
+                .all(|word| word.load(Ordering::Relaxed) == 0)
+        );
+        assert_eq!(buffers.words(2).len(), BUFFER_WORDS);
+        assert_eq!(buffers.words(3).len(), 0);
+        let mut buffers = buffers;
+        // SAFETY: the slice is only asked where it is.
+        let slice = NonNull::from(unsafe { buffers.bytes(1, 100) });
+        assert_eq!(slice.len(), 100);
+        // SAFETY: as above.
+        let shared = unsafe { Given::share(slice, direction) };
+        assert_eq!(shared, PHYSICAL + (PAGE_SIZE + BUFFER_STRIDE) as u64);
+        assert_eq!(Given::dma_alloc(2, direction).0, 0, "one page is left");
+        assert!(Buffers::<Given>::new(2, direction).is_some());
+        assert!(Buffers::<Given>::new(1, direction).is_none());
+    }
 }
