@@ -31,6 +31,7 @@ options:
   --accel tcg|kvm  emulate (tcg), or use the host's CPU if it can
   --cmdline STR    kernel command line (udpshell=5555)
   --udp-port P     loopback port that reaches the guest's remote shell (5555)
+  --forward P:G    loopback port P reaches the guest's UDP port G, too
   --timeout S      stop after S seconds, with status 124
   --gdb            wait for gdb, and print the command that starts it
   --icount         deterministic time: one nanosecond an instruction
@@ -64,6 +65,7 @@ value_of() {
     --accel) echo "tcg or kvm" ;;
     --cmdline) echo "STR, the kernel's command line" ;;
     --udp-port) echo "P, the number of a port" ;;
+    --forward) echo "P:G, the numbers of two ports" ;;
     --timeout) echo "S, a number of seconds" ;;
     esac
 }
@@ -111,7 +113,7 @@ boot)
         --) break ;;
         -*)
             [ -n "$value" ] || refuse "there is no option \`$1\`; there are --smp N, --mem MIB, --cpu MODEL, --accel tcg|kvm," \
-                "--cmdline STR, --udp-port P, --timeout S, --gdb and --icount"
+                "--cmdline STR, --udp-port P, --forward P:G, --timeout S, --gdb and --icount"
             [[ $1 == *=* || $# -ge 2 ]] || refuse "\`$1\` takes a value: $value"
             [[ $1 == *=* ]] || shift
             shift

@@ -159,6 +159,9 @@ pub struct BootOptions {
     /// Loopback UDP port that reaches the guest's remote shell. Without it, the default if that is free.
     #[arg(long, value_name = "P", allow_hyphen_values = true, value_parser = number(1..=u16::MAX))]
     pub udp_port: Option<u16>,
+    /// Another loopback UDP port, and the one of the guest's that it reaches; may be repeated.
+    #[arg(long = "forward", value_name = "P:G", allow_hyphen_values = true)]
+    pub forwards: Vec<Forward>,
     /// Seconds after which the machine is stopped, with status 124.
     #[arg(long, value_name = "S", allow_hyphen_values = true, value_parser = number(1..=TIMEOUT_MAX))]
     pub timeout: Option<u64>,
@@ -174,6 +177,38 @@ pub struct BootOptions {
     /// More arguments for QEMU.
     #[arg(last = true, value_name = "QEMU ARGS")]
     pub qemu_args: Vec<String>,
+}
+
+/// A UDP port of the loopback interface that reaches one of the guest's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Forward {
+    /// The host's.
+    pub host: u16,
+    /// The guest's.
+    pub guest: u16,
+}
+
+/// Not two ports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoForward;
+
+impl fmt::Display for NoForward {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("P:G, two numbers from 1 to 65535")
+    }
+}
+
+impl std::error::Error for NoForward {}
+
+impl FromStr for Forward {
+    type Err = NoForward;
+
+    fn from_str(text: &str) -> Result<Self, NoForward> {
+        let (host, guest) = text.split_once(':').ok_or(NoForward)?;
+        let port = |word: &str| word.parse().ok().filter(|&port: &u16| port > 0);
+        let (host, guest) = port(host).zip(port(guest)).ok_or(NoForward)?;
+        Ok(Self { host, guest })
+    }
 }
 
 /// What is booted in the kernel's place, and gives the kernel performance counters.
@@ -205,6 +240,7 @@ impl Default for BootOptions {
             accel: Accel::Tcg,
             cmdline: String::new(),
             udp_port: None,
+            forwards: Vec::new(),
             timeout: None,
             gdb: false,
             icount: false,
@@ -297,6 +333,10 @@ mod tests {
             "--accel hvf",
             "--udp-port 0",
             "--udp-port 65536",
+            "--forward 7",
+            "--forward 7:0",
+            "--forward 7:7:7",
+            "--forward 65536:7",
             "--timeout 0",
             "--timeout -1",
             "--timeout 604801",

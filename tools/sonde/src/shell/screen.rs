@@ -73,7 +73,7 @@ impl Screen {
 mod tests {
     use super::*;
 
-    use shell::line::{Decoder, Editor};
+    use shell::line::{Decoder, Editor, Event};
 
     const PROMPT: &[u8] = b"\r> \x1b[K";
 
@@ -127,15 +127,15 @@ mod tests {
         assert_eq!(screen.prompt().as_deref(), Some(""));
     }
 
-    /// What the shell's own editor draws for these keys, as it goes to a terminal.
-    fn drawn(editor: &mut Editor, keys: &[u8]) -> Vec<u8> {
-        let (mut decoder, mut out) = (Decoder::default(), String::new());
+    /// What the shell's own editor draws for these keys, as it goes to a terminal, and the line that it takes them for.
+    fn drawn(editor: &mut Editor, keys: &[u8]) -> (Vec<u8>, Option<Event>) {
+        let (mut decoder, mut out, mut event) = (Decoder::default(), String::new(), None);
         for &byte in keys {
             for key in decoder.feed(byte).into_iter().flatten() {
-                editor.key(key, &mut out);
+                event = event.or(editor.key(key, &mut out));
             }
         }
-        out.replace('\n', "\r\n").into_bytes()
+        (out.replace('\n', "\r\n").into_bytes(), event)
     }
 
     #[test]
@@ -152,10 +152,11 @@ mod tests {
         ] {
             let mut screen = at_prompt();
             // Somebody typed ahead, and the cursor is in the middle of it.
-            let ahead = drawn(&mut editor, b"typed ahead\x1b[D\x1b[D");
+            let (ahead, _) = drawn(&mut editor, b"typed ahead\x1b[D\x1b[D");
             assert_eq!(screen.output(&ahead), Shown::default());
             screen.sent();
-            let mut output = drawn(&mut editor, &super::super::entered(&line));
+            let (mut output, entered) = drawn(&mut editor, &super::super::entered(&line));
+            assert_eq!(entered, Some(Event::Line(line.clone())));
             output.extend_from_slice(b"PID\r\n");
             let shown = screen.output(&output);
             assert_eq!(

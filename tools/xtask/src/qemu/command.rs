@@ -18,7 +18,7 @@ use pmu_model::record::PORT;
 use pmu_model::setup::WORD;
 
 use crate::child;
-use crate::cli::{Accel, BootOptions, Shim};
+use crate::cli::{Accel, BootOptions, Forward, Shim};
 
 /// UDP port of the remote shell, in the guest and, unless another is asked for, on the host.
 pub const REMOTE_SHELL_PORT: u16 = 5555;
@@ -88,10 +88,14 @@ impl Machine {
         });
         let wire = match self.network {
             Network::Absent => None,
-            Network::Closed => Some("user,id=net".to_owned()),
-            Network::Forward(port) => Some(format!(
-                "user,id=net,hostfwd=udp:127.0.0.1:{port}-:{REMOTE_SHELL_PORT}"
-            )),
+            Network::Closed => Some(wire(&options.forwards)),
+            Network::Forward(host) => {
+                let shell = Forward {
+                    host,
+                    guest: REMOTE_SHELL_PORT,
+                };
+                Some(wire(&[&[shell], &options.forwards[..]].concat()))
+            }
         };
         if let Some(wire) = wire {
             qemu.args(["-netdev", &wire]);
@@ -106,6 +110,15 @@ impl Machine {
         qemu.args(&options.qemu_args);
         qemu
     }
+}
+
+/// A network that the loopback interface reaches by these ports.
+fn wire(forwards: &[Forward]) -> String {
+    let mut wire = "user,id=net".to_owned();
+    for Forward { host, guest } in forwards {
+        wire.push_str(&format!(",hostfwd=udp:127.0.0.1:{host}-:{guest}"));
+    }
+    wire
 }
 
 /// What the shim needs of the machine: timers that send messages, one for each CPU, and a port to write its record to.
@@ -175,10 +188,20 @@ mod tests {
     }
 
     #[test]
-    fn the_port_is_forwarded_from_loopback_only() {
-        let line = line(BootOptions::default(), Network::Forward(9000));
-        assert!(line.contains("hostfwd=udp:127.0.0.1:9000-:5555 "), "{line}");
-        assert_eq!(line.matches("hostfwd").count(), 1);
+    fn ports_are_forwarded_from_loopback_only() {
+        let alone = line(BootOptions::default(), Network::Forward(9000));
+        assert!(
+            alone.contains("hostfwd=udp:127.0.0.1:9000-:5555 "),
+            "{alone}"
+        );
+        assert_eq!(alone.matches("hostfwd").count(), 1);
+        let options = BootOptions {
+            forwards: vec!["9001:7".parse().unwrap()],
+            ..BootOptions::default()
+        };
+        let both = line(options, Network::Forward(9000));
+        let says = "hostfwd=udp:127.0.0.1:9000-:5555,hostfwd=udp:127.0.0.1:9001-:7 ";
+        assert!(both.contains(says), "{both}");
     }
 
     #[test]

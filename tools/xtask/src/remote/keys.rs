@@ -1,7 +1,6 @@
 //! The keys of this working tree's remote shell: a file that is made once, and that nobody but its owner can read. The boot archive has it
 //! for the guest; the client reads it here.
 
-use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -9,13 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process;
 
 use anyhow::{Context as _, Result};
+use remote_shell::{Key, Role};
 
 use crate::workspace::Workspace;
 
-/// Bytes of a key.
-const KEY_BYTES: usize = 32;
-/// What a session may do, by the key that it is opened with.
-const ROLES: [&str; 2] = ["control", "observe"];
 /// Only the owner reads and writes.
 const PRIVATE: u32 = 0o600;
 
@@ -67,16 +63,11 @@ pub fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
 fn random_keys() -> io::Result<String> {
     let mut random = File::open("/dev/urandom")?;
     let mut text = String::new();
-    for role in ROLES {
-        let mut key = [0; KEY_BYTES];
-        random.read_exact(&mut key)?;
-        text.push_str(role);
-        text.push(' ');
-        for byte in key {
-            // A string takes whatever is written.
-            let _ = write!(text, "{byte:02x}");
-        }
-        text.push('\n');
+    for role in [Role::Control, Role::Observe] {
+        let mut bytes = [0; 32];
+        random.read_exact(&mut bytes)?;
+        let key = Key::new(bytes).to_hex();
+        text.push_str(&format!("{role} {key}\n"));
     }
     Ok(text)
 }
@@ -84,6 +75,7 @@ fn random_keys() -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use remote_shell::KeyRing;
     use std::os::unix::fs::PermissionsExt as _;
 
     /// An empty directory below that of the builds, removed at the end.
@@ -104,15 +96,17 @@ mod tests {
         }
     }
 
+    /// What others than the owner may do with a file.
+    fn others(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o077
+    }
+
     #[test]
     fn keys_are_made_once_and_are_their_owners_alone() {
         let scratch = Scratch::new("keys-once");
         let path = made(&scratch.0).unwrap();
         let first = fs::read_to_string(&path).unwrap();
-        assert_eq!(
-            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
-            PRIVATE
-        );
+        assert_eq!(others(&path), 0);
         assert_eq!(made(&scratch.0).unwrap(), path);
         assert_eq!(fs::read_to_string(&path).unwrap(), first);
         let files = fs::read_dir(&scratch.0).unwrap();
@@ -122,19 +116,9 @@ mod tests {
     #[test]
     fn each_role_has_a_key_of_its_own() {
         let text = random_keys().unwrap();
-        let lines: Vec<_> = text
-            .lines()
-            .map(|line| line.split_once(' ').unwrap())
-            .collect();
-        let [(control, first), (observe, second)] = lines[..] else {
-            panic!("{text}");
-        };
-        assert_eq!((control, observe), ("control", "observe"));
-        assert_ne!(first, second);
-        for key in [first, second] {
-            assert_eq!(key.len(), 2 * KEY_BYTES);
-            assert!(key.bytes().all(|byte| byte.is_ascii_hexdigit()), "{key}");
-        }
+        let ring = KeyRing::parse(text.as_bytes()).unwrap();
+        let keys = [Role::Control, Role::Observe].map(|role| ring.key(role).unwrap());
+        assert_ne!(keys[0], keys[1]);
         assert_ne!(text, random_keys().unwrap());
     }
 
@@ -146,9 +130,6 @@ mod tests {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
         write_private(&path, b"new").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");
-        assert_eq!(
-            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
-            PRIVATE
-        );
+        assert_eq!(others(&path), 0);
     }
 }

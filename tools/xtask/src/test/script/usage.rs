@@ -105,6 +105,7 @@ fn missing(workspace: &Workspace) -> Verdict {
         ("--accel", "tcg or kvm"),
         ("--cmdline", "STR, "),
         ("--udp-port", "P, "),
+        ("--forward", "P:G, the numbers of two ports"),
         ("--timeout", "S, a number of seconds"),
     ] {
         let result = output(&mut run_sh(workspace, &["--gdb", option]), b"")?;
@@ -147,6 +148,7 @@ fn values(workspace: &Workspace) -> Verdict {
         &["--mem", "much"],
         &["--accel", "hvf"],
         &["--udp-port", "70000"],
+        &["--forward", "7"],
         &["--smp", "65"],
         &["--smp="],
         &["boot", "--timeout", "0"],
