@@ -2,6 +2,7 @@
 #![no_std]
 #![no_main]
 
+mod configuration;
 mod system;
 
 sysroot::entry!(system::main);

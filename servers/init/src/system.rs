@@ -21,18 +21,14 @@ use sysroot::{
     startup, syscall, time,
 };
 
+use crate::configuration::Configuration;
+
 /// Bit of init's notification that a process's end sets.
 const ENDED: u64 = 1;
 /// Most calls that are failed at the endpoint of a server that died: more than there can be threads to make them.
 const QUEUED_MAX: usize = 4096;
 /// Exit code of a process that init killed.
 const KILLED: u64 = 137;
-/// I/O ports by which configuration space is reached: that of the address, and behind it that of the data (PCI, 3.2.2.3.2).
-const CONFIG_PORTS: u64 = 0xcf8;
-const CONFIG_ADDRESS: u64 = 0;
-const CONFIG_DATA: u64 = 4;
-/// In the address: what follows is one.
-const CONFIG_ENABLE: u64 = 1 << 31;
 
 /// What a failure means here: there is no system without init, and the kernel says so when it ends.
 fn must<T, E: fmt::Debug>(what: &str, result: Result<T, E>) -> T {
@@ -56,7 +52,7 @@ pub fn main() {
         profiler: given(names::PROFILER),
         bootfs: given(names::BOOTFS),
         notification,
-        config_ports: config_ports(given(names::SYSTEM)),
+        configuration: Configuration::open(given(names::SYSTEM)),
     };
     let mut init = must("endpoints", Supervisor::new(kernel, archive, config));
     let endpoint = init.endpoint(INIT).map(OwnedHandle::raw);
@@ -86,46 +82,16 @@ struct Kernel {
     profiler: Handle,
     bootfs: Handle,
     notification: Handle,
-    /// If the machine has PCI.
-    config_ports: Option<Handle>,
-}
-
-/// The ports of configuration space, if something there keeps an address.
-fn config_ports(system: Handle) -> Option<Handle> {
-    let ports = syscall::ports_create(system, CONFIG_PORTS, 8).ok()?;
-    syscall::port_write(ports, CONFIG_ADDRESS, 4, CONFIG_ENABLE).ok()?;
-    let kept = syscall::port_read(ports, CONFIG_ADDRESS, 4).ok()?;
-    (kept == CONFIG_ENABLE).then_some(ports)
-}
-
-impl Kernel {
-    /// Points the data port at four bytes of a function; the ports, if there are any.
-    fn point(&self, at: Address, offset: u8) -> Option<Handle> {
-        let ports = self.config_ports?;
-        let Address {
-            bus,
-            device,
-            function,
-        } = at;
-        let place = [offset & !3, device << 3 | function, bus, 0];
-        let address = CONFIG_ENABLE | u64::from(u32::from_le_bytes(place));
-        syscall::port_write(ports, CONFIG_ADDRESS, 4, address).ok()?;
-        Some(ports)
-    }
+    configuration: Configuration,
 }
 
 impl Config for Kernel {
     fn read_config(&mut self, at: Address, offset: u8) -> u32 {
-        let ports = self.point(at, offset);
-        let value = ports.and_then(|ports| syscall::port_read(ports, CONFIG_DATA, 4).ok());
-        value.map_or(!0, |value| value as u32)
+        self.configuration.read_config(at, offset)
     }
 
     fn write_config(&mut self, at: Address, offset: u8, value: u32) {
-        if let Some(ports) = self.point(at, offset) {
-            // The trait's contract: what cannot be written is lost.
-            let _ = syscall::port_write(ports, CONFIG_DATA, 4, value.into());
-        }
+        self.configuration.write_config(at, offset, value);
     }
 }
 

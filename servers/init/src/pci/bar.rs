@@ -8,7 +8,7 @@ use super::function::Unusable;
 use super::{Address, BARS, Command, Config, command};
 
 /// How many base address registers a function has.
-pub const COUNT: u8 = 6;
+const COUNT: u8 = 6;
 
 /// Low bits of a base address register (PCI, 6.2.5.1).
 const IS_PORTS: u32 = 1;
