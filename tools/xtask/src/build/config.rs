@@ -203,7 +203,8 @@ mod tests {
 
     fn images() -> Vec<String> {
         [
-            "init", "console", "profd", "shell", "front", "relay", "back",
+            "init", "console", "profd", "shell", "net", "session", "netload", "front", "relay",
+            "back",
         ]
         .map(|name| format!("bin/{name}"))
         .into()
@@ -257,9 +258,9 @@ mod tests {
                 "unknown variant `never`",
             ),
             (
-                "[\"console\", \"init\", \"profd\"]",
-                "[\"console\", \"net\"]",
-                "no program serves `net`",
+                "[\"console\", \"init\", \"net\", \"profd\", \"remote\"]",
+                "[\"console\", \"nobody\"]",
+                "no program serves `nobody`",
             ),
             (
                 "name = \"profd\"",

@@ -25,7 +25,7 @@ pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
 pub const ENDING: [&str; 2] = ["poweroff", "reboot"];
 
 /// Every other command as it is typed, and some of what it prints.
-const ANSWERS: [(&str, &[&str]); 25] = [
+const ANSWERS: [(&str, &[&str]); 29] = [
     ("profile 100", &["profiled 100 ms\n", " samples on "]),
     ("top 100", &["cpu busy/idle\n", "total 200.0: "]),
     ("time run sleep 20", &[" elapsed, ", "in 1 program\n"]),
@@ -56,6 +56,10 @@ const ANSWERS: [(&str, &[&str]); 25] = [
     ("clear", &[]),
     ("repeat 3 echo tick", &["tick\ntick\ntick\n"]),
     ("more version", &["Sonde 0."]),
+    ("net", &["mac         52:54:00:", "link        up\n"]),
+    ("ping nowhere", &["ping: "]),
+    ("netload", &["netload: "]),
+    ("exit", &["exit: "]),
     ("nonsense", &["nonsense", "help"]),
 ];
 
