@@ -97,7 +97,10 @@ fn load(
             == Err(RecvTimeoutError::Timeout)
         {
             let now = rates.now();
-            tell(&report::second(due - start, now - before));
+            // The last second is in the summary; behind it, replies are waited for.
+            if end.is_none_or(|end| due < end) {
+                tell(&report::second(due - start, now - before));
+            }
             (before, due) = (now, due + TELL_EVERY);
         }
         let mut summary = Summary::of(options.size);
