@@ -104,7 +104,7 @@ pub enum NetError {
     Busy,
     /// Slots that the socket does not have, a memory object that is too small, or a time or an address that cannot be.
     BadArgument,
-    /// The operation is one of a socket, and was asked of the server itself, or the other way round.
+    /// The operation is one of a socket, and the handle is none, or that of a socket of an earlier server; or the other way round.
     NotASocket,
 }
 
@@ -121,7 +121,9 @@ impl fmt::Display for NetError {
             Self::Quota => f.write_str("the program has as many as it can have"),
             Self::Busy => f.write_str("all are in use"),
             Self::BadArgument => f.write_str("a number or an address that cannot be"),
-            Self::NotASocket => f.write_str("not an operation of this handle"),
+            Self::NotASocket => {
+                f.write_str("no socket of the net server, which may have been started again")
+            }
         }
     }
 }

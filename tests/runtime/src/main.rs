@@ -7,6 +7,7 @@
 extern crate alloc;
 
 mod heap;
+mod port;
 mod shortage;
 mod sync;
 mod threads;
@@ -15,7 +16,7 @@ use sysroot::{ExitCode, println, startup};
 
 sysroot::entry!(main);
 
-const CASES: [(&str, fn()); 14] = [
+const CASES: [(&str, fn()); 15] = [
     ("mutex", sync::mutex),
     ("priority", sync::priority),
     ("condvar", sync::condvar),
@@ -28,6 +29,7 @@ const CASES: [(&str, fn()); 14] = [
     ("limit", threads::limit),
     ("shortage", shortage::threads),
     ("sleep", threads::sleep),
+    ("parked", port::parked),
     ("heap", heap::shared),
     ("large", heap::large),
 ];

@@ -2,6 +2,9 @@
 
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -12,12 +15,16 @@ use crate::test::{Case, Context, Verdict};
 
 use super::calm::until;
 use super::guest::Guest;
+use super::report::Chain;
 use super::session::Session;
 
 /// How long a datagram is waited for, and how often it is sent again: nobody promises that one arrives.
 const STEP: Duration = Duration::from_millis(500);
 /// How long all of a conversation may take.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Datagrams that are sent at once: as many as the socket keeps for its program.
+const BURST: u8 = 32;
 
 /// The tests.
 pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
@@ -34,6 +41,7 @@ pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
             answers(context)
         }),
         Case::new("netload_sends_to_a_socket_of_the_host", || sends(context)),
+        Case::new("a_profile_shows_the_way_of_a_packet", || way(context)),
     ]
 }
 
@@ -164,6 +172,79 @@ fn answers(context: &Context<'_>) -> Verdict {
     converse(&socket, b"again", Instant::now() + PATIENCE)?;
     session.expect("netload stop", &["ended "])?;
     session.power_off()
+}
+
+/// Sends datagrams in bursts, the next when the last of one is back or lost, until it is told to end.
+fn load(socket: &UdpSocket, ends: &AtomicBool) -> Verdict {
+    let mut answer = [0; 64];
+    while !ends.load(Relaxed) {
+        for number in 0..BURST {
+            socket.send(&[number; 64])?;
+        }
+        loop {
+            match socket.recv(&mut answer) {
+                Ok(_) if answer[0] < BURST - 1 => {}
+                Ok(_) => break,
+                Err(error) if is_late(&error) => break,
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The driver and the stack work for the program that waits for them, and a load leaves no memory behind.
+fn way(context: &Context<'_>) -> Verdict {
+    let port = free_port()?;
+    let mut session = boot(
+        context,
+        "ip=10.0.2.15/24 gw=10.0.2.2",
+        Network::Forward(port),
+    )?;
+    session.expect(&format!("netload start {REMOTE_SHELL_PORT}"), &["started "])?;
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+    socket.connect((Ipv4Addr::LOCALHOST, port))?;
+    socket.set_read_timeout(Some(STEP))?;
+    let deadline = Instant::now() + PATIENCE;
+    converse(&socket, b"there", deadline)?;
+    let memory = |session: &mut Session| -> Result<Vec<(String, u64)>> {
+        let mut processes = session.processes()?;
+        processes.retain(|process| ["net", "netload"].contains(&process.name.as_str()));
+        Ok(processes
+            .into_iter()
+            .map(|process| (process.name, process.kib))
+            .collect())
+    };
+    let before = memory(&mut session)?;
+    let ends = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let sender = scope.spawn(|| load(&socket, &ends));
+        let found = until(&mut session, |session| {
+            let report = session.profile("500 all 200 depth 48")?;
+            let found = report.chains.iter().any(is_on_the_way);
+            ensure!(found, "no packet on its way in {:#?}", report.chains);
+            Ok(())
+        });
+        ends.store(true, Relaxed);
+        let sent = sender
+            .join()
+            .unwrap_or_else(|_| bail!("the sender panicked"));
+        found.and(sent)
+    })?;
+    let after = memory(&mut session)?;
+    ensure!(
+        before == after,
+        "before the load {before:?}, after it {after:?}"
+    );
+    session.expect("netload stop", &["ended "])?;
+    session.power_off()
+}
+
+/// Whether the server was sending a datagram, for the program that waits in its call.
+fn is_on_the_way(chain: &Chain) -> bool {
+    let calls = |caller: &String| caller.starts_with("<= netload`");
+    let sends = |caller: &String| caller.starts_with("<- net`<stack::Stack<");
+    chain.image == "net" && chain.callers.iter().any(calls) && chain.callers.iter().any(sends)
 }
 
 fn sends(context: &Context<'_>) -> Verdict {

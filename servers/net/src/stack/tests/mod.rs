@@ -2,6 +2,7 @@
 
 mod faults;
 mod hostile;
+mod lease;
 mod neighbours;
 
 use core::net::SocketAddrV4;
