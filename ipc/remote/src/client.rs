@@ -16,9 +16,8 @@ use crate::seal::{Seal, Side};
 use crate::time::Instant;
 use crate::{Key, Random, Role, noise};
 
-/// An unanswered hello is sent again after this, then after twice as long, and so on up to a second.
+/// An unanswered hello is sent again after this: so often that a link which loses a third each way does not matter.
 const AGAIN: Duration = Duration::from_millis(250);
-const AGAIN_MAX: Duration = Duration::from_secs(1);
 /// How long to go on.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long a client that goes waits until the server knows.
@@ -70,7 +69,6 @@ struct Greeting {
     state: Option<Box<HandshakeState>>,
     cookie: Cookie,
     again: Instant,
-    wait: Duration,
     sent: Instant,
     give_up: Instant,
 }
@@ -145,7 +143,6 @@ impl Client {
                 state,
                 cookie,
                 again: now,
-                wait: AGAIN,
                 sent: now,
                 give_up,
             }),
@@ -272,8 +269,7 @@ impl Client {
                     return None;
                 }
                 greeting.sent = now;
-                greeting.again = now + greeting.wait;
-                greeting.wait = (greeting.wait * 2).min(AGAIN_MAX);
+                greeting.again = now + AGAIN;
                 let length = greeting.packet.len();
                 datagram[..length].copy_from_slice(&greeting.packet);
                 Some(length)

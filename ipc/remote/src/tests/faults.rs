@@ -60,9 +60,9 @@ proptest! {
     #[test]
     fn all_arrives_in_order_and_once(
         seed: u64,
-        loss in 0u8..35,
+        loss in 0u8..28,
         doubled in 0u8..30,
-        damaged in 0u8..20,
+        damaged in 0u8..10,
         jitter in 0u64..60_000,
         down in 0usize..60_000,
         up in 0usize..20_000,

@@ -29,6 +29,7 @@ mod profd;
 mod profile;
 mod reboot;
 mod refusals;
+mod remote;
 pub mod report;
 mod runtime;
 mod screen;
@@ -79,6 +80,7 @@ pub fn run(context: &Context<'_>) -> Result<Report> {
     cases.extend(demo::cases(context));
     cases.extend(bench::cases(context));
     cases.extend(client::cases(context));
+    cases.extend(remote::cases(context));
     cases.extend(runtime::cases(context));
     cases.extend(visits::cases(context));
     cases.extend(walkthrough::cases(context));

@@ -1,0 +1,114 @@
+//! Datagrams that nobody should have sent: garbage of every length, what was recorded, and what claims to be somebody else's.
+
+use std::net::UdpSocket;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use fastrand::Rng;
+use remote_shell::{ClientEvent, Key, Mode, Purpose};
+
+use super::wire::{self, Wire, exec};
+use super::{Machine, key};
+use crate::test::{Case, Context, Verdict};
+
+/// The longest datagram of IPv4.
+const LENGTH_MAX: usize = 65_507;
+/// How long an answer that must not come is waited for.
+const SILENCE: Duration = Duration::from_millis(300);
+
+/// The tests.
+pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
+    vec![Case::new("hostile_datagrams_reach_nothing", || {
+        hostile(context)
+    })]
+}
+
+fn hostile(context: &Context<'_>) -> Verdict {
+    let mut machine = Machine::keyed(context)?;
+    let mut victim = Wire::open(machine.address, &machine.mode, Purpose::Shell, 1)?;
+    victim.wait_for("> ")?;
+
+    let recorded = recorded(&machine)?;
+    let mut dice = Rng::with_seed(5);
+    let socket = wire::socket(machine.address)?;
+    for (count, length) in lengths(&mut dice).into_iter().enumerate() {
+        let mut bytes = vec![0; length];
+        dice.fill(&mut bytes);
+        if dice.bool() {
+            // As a good one begins.
+            let good = &recorded[dice.usize(..recorded.len())];
+            let keep = dice.usize(..=good.len().min(length));
+            bytes[..keep].copy_from_slice(&good[..keep]);
+            if bytes == *good {
+                continue;
+            }
+        }
+        // A full buffer of the host loses some, as any link may.
+        let _ = socket.send(&bytes);
+        if count % 16 == 0 {
+            victim.turn()?;
+        }
+    }
+    ensure!(answers(&socket)? == 0, "garbage was answered");
+
+    // What was recorded, from another address: hellos get a challenge, which is shorter; frames get nothing.
+    let socket = wire::socket(machine.address)?;
+    let mut sent = 0;
+    for datagram in recorded.iter().chain(&victim.sent) {
+        socket.send(datagram)?;
+        sent += datagram.len();
+    }
+    let back = answers(&socket)?;
+    let figures = format!("recorded sessions: {sent} bytes sent again, {back} came back\n");
+    std::fs::write(context.workspace.target.join("remote-hostile.txt"), figures)?;
+    ensure!(back < sent, "{back} bytes came back for {sent}");
+
+    // Without the key, and with another one.
+    for (seed, mode) in [(2, Mode::Open), (3, Mode::Keyed(Key::new([7; 32])))] {
+        let mut stranger = Wire::open(machine.address, &mode, Purpose::Shell, seed)?;
+        let event = stranger.event()?;
+        ensure!(event == ClientEvent::Silent, "{mode:?}: {event:?}");
+        victim.turn()?;
+    }
+    // A key that may look may not do more.
+    let observer = Mode::Keyed(key(context, "observe")?);
+    let refused = Wire::open(machine.address, &observer, exec("kill 1")?, 4)?.finish()?;
+    ensure!(refused.status == 1, "{refused:?}");
+
+    // Nothing of all this was anybody's command, and all go on: the session, the serial line, and new ones.
+    victim.send(b"echo still here\r")?;
+    victim.wait_for("\r\nstill here\r\n")?;
+    victim.close()?;
+    let log = machine.session.run("dmesg")?;
+    ensure!(!log.contains("panic"), "{log}");
+    let ran = machine.run(machine.address, "echo new", 6)?;
+    ensure!(ran.output == "new\n", "{ran:?}");
+    machine.session.power_off()
+}
+
+/// All that the client of a session sent.
+fn recorded(machine: &Machine) -> Result<Vec<Vec<u8>>> {
+    let mut wire = Wire::open(machine.address, &machine.mode, exec("echo recorded")?, 9)?;
+    let ran = wire.finish()?;
+    ensure!(ran.output == "recorded\n", "{ran:?}");
+    Ok(wire.sent)
+}
+
+/// Every length of a frame, and some up to the longest.
+fn lengths(dice: &mut Rng) -> Vec<usize> {
+    let mut lengths: Vec<usize> = (0..1500).collect();
+    lengths.extend((0..100).map(|_| dice.usize(1500..LENGTH_MAX)));
+    lengths.push(LENGTH_MAX);
+    lengths
+}
+
+/// How many bytes come back until nothing more does.
+fn answers(socket: &UdpSocket) -> Result<usize> {
+    socket.set_read_timeout(Some(SILENCE))?;
+    let mut buffer = [0; 2048];
+    let mut sum = 0;
+    while let Ok(length) = socket.recv(&mut buffer) {
+        sum += length;
+    }
+    Ok(sum)
+}
