@@ -15,7 +15,7 @@ use remote_shell::{ClientEvent, Key, Mode, Purpose};
 use super::guest::{Guest, PATIENCE};
 use super::session::Session;
 use crate::cli::BootOptions;
-use crate::qemu::{self, REMOTE_SHELL_PORT};
+use crate::qemu::{self, Network, REMOTE_SHELL_PORT};
 use crate::remote;
 use crate::test::{Case, Context, Verdict};
 use relay::Relay;
@@ -59,7 +59,7 @@ impl Machine {
             cmdline,
             ..BootOptions::default()
         };
-        let guest = Guest::boot_on_network(context.image()?, options, port)?;
+        let guest = Guest::boot_on(context.image()?, options, Network::Forward(port))?;
         let mut machine = Self {
             session: Session::begin(guest)?,
             address: (Ipv4Addr::LOCALHOST, port).into(),
