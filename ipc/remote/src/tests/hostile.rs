@@ -45,7 +45,8 @@ proptest! {
 
     #[test]
     fn the_replay_window_takes_each_number_once(
-        numbers in prop::collection::vec(prop_oneof![0u64..300, Just(u64::MAX), any::<u64>()], 0..300),
+        // One far ahead makes all others too old, so there are few of those.
+        numbers in prop::collection::vec(prop_oneof![300 => 0u64..300, 1 => Just(u64::MAX), 1 => any::<u64>()], 0..300),
     ) {
         let (mut replay, mut taken, mut newest) = (Replay::new(), HashSet::new(), None);
         for number in numbers {
