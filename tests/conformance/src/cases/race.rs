@@ -225,7 +225,8 @@ fn maps(suite: &mut Suite, cpu: u64) {
 }
 
 /// A mapping that another thread is in the middle of is busy. Who comes into the middle of whom is not left to chance: the others are on
-/// one CPU, below this thread, which wakes when one of them must be half done, and says by priority who goes on. Again, if it was late.
+/// one CPU, below this thread, which wakes when one of them must be half done, and says by priority who goes on. Again, if it was late; how
+/// long a call takes is measured each time, as what once took long may not the next time.
 fn finds_busy(suite: &mut Suite, cpu: u64) {
     let ended = OwnedHandle::new(made("a notification", syscall::notification_create()));
     let child = process(QUOTA, ended.raw(), 1);
@@ -246,9 +247,9 @@ fn finds_busy(suite: &mut Suite, cpu: u64) {
         unsafe { syscall::protect(there, SCRATCH, FAR_PAGES, rights) }
     };
     let (done, gone, busy) = (Ok(()), Err(Error::NotMapped), Err(Error::Busy));
-    let to_map = time_of(|| made("a mapping", map()));
-    let to_unmap = time_of(|| made("the end of a mapping", unmap()));
     let [mapped, unmapped] = until_busy(|| {
+        let to_map = time_of(|| made("a mapping", map()));
+        let to_unmap = time_of(|| made("the end of a mapping", unmap()));
         let mapping = Held::new(cpu, MIDDLE, map);
         let unmapping = Held::new(cpu, HIGHER, unmap);
         mapping.go();
@@ -265,8 +266,8 @@ fn finds_busy(suite: &mut Suite, cpu: u64) {
     let case = "while another is half done mapping";
     suite.record(Syscall::unmap, case, unmapped, &[done, gone]);
     made("a mapping", map());
-    let to_protect = time_of(|| made("a change", protect(Rights::WRITE)));
     let [first, second] = until_busy(|| {
+        let to_protect = time_of(|| made("a change", protect(Rights::WRITE)));
         let changing = Held::new(cpu, LOWER, move || protect(Rights::READ));
         changing.go();
         time::sleep(to_protect / 2);
