@@ -17,7 +17,7 @@ use crate::time::Instant;
 use crate::{Key, Random, Role, noise};
 
 /// An unanswered hello is sent again after this: so often that a link which loses a third each way does not matter.
-const AGAIN: Duration = Duration::from_millis(250);
+const AGAIN: Duration = Duration::from_millis(150);
 /// How long to go on.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long a client that goes waits until the server knows.
