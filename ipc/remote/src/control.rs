@@ -87,6 +87,8 @@ pub enum End {
     Failed,
     /// The other end did what this protocol does not know.
     Violated,
+    /// The server had room at the hello, and the last place went to another since.
+    Busy,
 }
 
 impl fmt::Display for End {
@@ -96,6 +98,7 @@ impl fmt::Display for End {
             Self::Lost => "nothing was heard from the other side for too long",
             Self::Failed => "the session could not be run",
             Self::Violated => "the other side does not keep to the protocol",
+            Self::Busy => "the server has as many sessions as it can have",
         })
     }
 }
@@ -126,6 +129,7 @@ impl Control {
                     End::Lost => 1,
                     End::Failed => 2,
                     End::Violated => 3,
+                    End::Busy => 4,
                 };
                 [5, why].into()
             }
@@ -146,6 +150,7 @@ impl Control {
             [5, 1] => Self::Ended(End::Lost),
             [5, 2] => Self::Ended(End::Failed),
             [5, 3] => Self::Ended(End::Violated),
+            [5, 4] => Self::Ended(End::Busy),
             _ => return None,
         })
     }

@@ -27,6 +27,8 @@ pub use statistics::Statistics;
 
 /// Most sessions at once, those included that are ending.
 pub const SESSIONS_MAX: usize = 32;
+/// Sessions beyond these that are only told that they come too late.
+const LATE_MAX: usize = 32;
 /// Answers of the door that wait to be sent.
 const ANSWERS_MAX: usize = 32;
 
@@ -205,18 +207,24 @@ impl Server {
         });
     }
 
-    /// Adds a session; gives its place. `None`: the last one went to another since its hello.
+    /// Adds a session; gives its place. Where the last place went to another since its hello, its first words are its last: it is told.
+    /// `None`: so many are being told that this one is not.
     fn add(&mut self, now: Instant, peer: SocketAddrV4, admitted: Admitted) -> Option<usize> {
         if self.sessions.len() >= SESSIONS_MAX
             && let Some(at) = self.sessions.iter().position(Session::is_left)
         {
             self.sessions.remove(at);
         }
-        if self.sessions.len() >= SESSIONS_MAX {
+        let is_full = self.sessions.len() >= SESSIONS_MAX;
+        if self.sessions.len() >= SESSIONS_MAX + LATE_MAX {
             return None;
         }
         self.number = self.number.wrapping_add(1);
-        let session = Session::new(now, self.number, peer, admitted);
+        let mut session = Session::new(now, self.number, peer, admitted);
+        if is_full {
+            self.statistics.busy += 1;
+            session.end(now, End::Busy);
+        }
         self.sessions.push(session);
         Some(self.sessions.len() - 1)
     }

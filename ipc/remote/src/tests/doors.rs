@@ -1,5 +1,6 @@
 //! Hellos: versions, floods, forged sources, and how much comes back for what is sent.
 
+use std::iter;
 use std::time::Duration;
 
 use fastrand::Rng;
@@ -7,7 +8,7 @@ use fastrand::Rng;
 use super::link::{Faults, World, address, exec, key, modes, ring};
 use crate::hello::{Answer, Ask, Cookie, Hello, Refusal, read_challenge};
 use crate::packet::{Header, Kind};
-use crate::{ClientEvent, Mode, Purpose, SESSIONS_MAX, ServerEvent, ServerMode, Stream};
+use crate::{ClientEvent, End, Mode, Purpose, SESSIONS_MAX, ServerEvent, ServerMode, Stream};
 
 fn bytes(datagrams: &[(std::net::SocketAddrV4, Vec<u8>)]) -> usize {
     datagrams.iter().map(|(_, bytes)| bytes.len()).sum()
@@ -183,6 +184,34 @@ fn a_full_server_says_so_and_has_room_again() {
         world.server_event();
         world.client(client, Purpose::Shell);
         assert!(matches!(world.server_event(), ServerEvent::Opened { .. }));
+    }
+}
+
+#[test]
+fn who_loses_the_last_place_to_another_is_told() {
+    for (server, client) in modes() {
+        let mut world = World::new(server, Faults::default(), 5);
+        for _ in 1..SESSIONS_MAX {
+            world.client(client.clone(), Purpose::Shell);
+            assert!(matches!(world.server_event(), ServerEvent::Opened { .. }));
+        }
+        // All are let in by the same server at once, which has one place.
+        let late: Vec<_> = (0..5)
+            .map(|_| world.client(client.clone(), Purpose::Shell))
+            .collect();
+        assert!(matches!(world.server_event(), ServerEvent::Opened { .. }));
+        world.pass(Duration::from_secs(3));
+        assert_eq!(world.server.event(), None);
+        let mut told = |index: &usize| {
+            let mut events = iter::from_fn(|| world.clients[*index].event());
+            events.any(|event| {
+                matches!(
+                    event,
+                    ClientEvent::Refused(Refusal::Busy) | ClientEvent::Closed(End::Busy)
+                )
+            })
+        };
+        assert_eq!(late.iter().filter(|index| told(index)).count(), 4);
     }
 }
 
