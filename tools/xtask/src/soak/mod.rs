@@ -8,6 +8,7 @@ mod bootfs;
 mod boots;
 mod commands;
 mod dice;
+mod load;
 mod nmis;
 mod properties;
 mod storm;
@@ -37,7 +38,7 @@ struct Soak {
     round: fn(&Context<'_>, &mut Rng) -> Verdict,
 }
 
-const SOAKS: [Soak; 8] = [
+const SOAKS: [Soak; 9] = [
     Soak {
         name: "boots",
         test: Some("a_soak_of_boots"),
@@ -62,6 +63,11 @@ const SOAKS: [Soak; 8] = [
         name: "bootfs",
         test: Some("a_soak_of_damaged_archives"),
         round: bootfs::round,
+    },
+    Soak {
+        name: "load",
+        test: Some("a_soak_of_load"),
+        round: load::round,
     },
     // The tests `storm_of_nmis` of the suite `system` are its short form.
     Soak {

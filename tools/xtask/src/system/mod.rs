@@ -21,7 +21,7 @@ mod interrupt;
 mod lscpu;
 mod machine;
 pub mod miniature;
-mod net;
+pub mod net;
 mod panic;
 mod pmu;
 pub mod probe;

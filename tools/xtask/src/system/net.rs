@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::cli::BootOptions;
-use crate::qemu::{Network, REMOTE_SHELL_PORT};
+use crate::qemu::{self, Network, REMOTE_SHELL_PORT};
 use crate::test::{Case, Context, Verdict};
 
 use super::calm::until;
@@ -24,7 +24,7 @@ const STEP: Duration = Duration::from_millis(500);
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Datagrams that are sent at once: as many as the socket keeps for its program.
-const BURST: u8 = 32;
+pub const BURST: u8 = 32;
 
 /// The tests.
 pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
@@ -109,13 +109,26 @@ fn absent(context: &Context<'_>) -> Verdict {
 
 /// A port of the loopback interface that nobody has.
 fn free_port() -> Result<u16> {
-    Ok(UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?
-        .local_addr()?
-        .port())
+    qemu::free_port().context("no UDP port is free")
+}
+
+/// A socket of the host's to this port of the loopback interface.
+///
+/// # Errors
+/// If the host refuses.
+pub fn connect(port: u16) -> Result<UdpSocket> {
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+    socket.connect((Ipv4Addr::LOCALHOST, port))?;
+    socket.set_read_timeout(Some(STEP))?;
+    Ok(socket)
 }
 
 /// Sends a datagram until it comes back.
-fn converse(socket: &UdpSocket, datagram: &[u8], deadline: Instant) -> Verdict {
+///
+/// # Errors
+/// If it does not.
+pub fn converse(socket: &UdpSocket, datagram: &[u8]) -> Verdict {
+    let deadline = Instant::now() + PATIENCE;
     let mut answer = [0; 2048];
     while Instant::now() < deadline {
         socket.send(datagram)?;
@@ -145,13 +158,10 @@ fn answers(context: &Context<'_>) -> Verdict {
     wait_for(&mut session, "net", &["by DHCP"])?;
     let start = format!("netload start {REMOTE_SHELL_PORT}");
     session.expect(&start, &["started "])?;
-    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
-    socket.connect((Ipv4Addr::LOCALHOST, port))?;
-    socket.set_read_timeout(Some(STEP))?;
-    let deadline = Instant::now() + PATIENCE;
+    let socket = connect(port)?;
     for len in [0, 1, 7, 8, 9, 63, 64, 65, 512, 1471, 1472] {
         let datagram: Vec<u8> = (0..len).map(|at| (at * 31 + len) as u8).collect();
-        converse(&socket, &datagram, deadline)?;
+        converse(&socket, &datagram)?;
     }
     let port = format!("port {REMOTE_SHELL_PORT}");
     session.expect(
@@ -169,21 +179,25 @@ fn answers(context: &Context<'_>) -> Verdict {
     session.expect("netload stop", &["ended "])?;
     session.expect("net", &["sockets     0"])?;
     session.expect(&start, &["started "])?;
-    converse(&socket, b"again", Instant::now() + PATIENCE)?;
+    converse(&socket, b"again")?;
     session.expect("netload stop", &["ended "])?;
     session.power_off()
 }
 
-/// Sends datagrams in bursts, the next when the last of one is back or lost, until it is told to end.
-fn load(socket: &UdpSocket, ends: &AtomicBool) -> Verdict {
-    let mut answer = [0; 64];
+/// Sends datagrams of `len` bytes, at least one, in bursts of so many; the next when the last of one is back or lost, until it is told to
+/// end.
+///
+/// # Errors
+/// If the host refuses.
+pub fn load(socket: &UdpSocket, burst: u8, len: usize, ends: &AtomicBool) -> Verdict {
+    let mut answer = [0; 2048];
     while !ends.load(Relaxed) {
-        for number in 0..BURST {
-            socket.send(&[number; 64])?;
+        for number in 0..burst {
+            socket.send(&vec![number; len])?;
         }
         loop {
             match socket.recv(&mut answer) {
-                Ok(_) if answer[0] < BURST - 1 => {}
+                Ok(_) if answer[0] < burst - 1 => {}
                 Ok(_) => break,
                 Err(error) if is_late(&error) => break,
                 Err(error) => return Err(error.into()),
@@ -202,11 +216,8 @@ fn way(context: &Context<'_>) -> Verdict {
         Network::Forward(port),
     )?;
     session.expect(&format!("netload start {REMOTE_SHELL_PORT}"), &["started "])?;
-    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
-    socket.connect((Ipv4Addr::LOCALHOST, port))?;
-    socket.set_read_timeout(Some(STEP))?;
-    let deadline = Instant::now() + PATIENCE;
-    converse(&socket, b"there", deadline)?;
+    let socket = connect(port)?;
+    converse(&socket, b"there")?;
     let memory = |session: &mut Session| -> Result<Vec<(String, u64)>> {
         let mut processes = session.processes()?;
         processes.retain(|process| ["net", "netload"].contains(&process.name.as_str()));
@@ -218,7 +229,7 @@ fn way(context: &Context<'_>) -> Verdict {
     let before = memory(&mut session)?;
     let ends = AtomicBool::new(false);
     thread::scope(|scope| {
-        let sender = scope.spawn(|| load(&socket, &ends));
+        let sender = scope.spawn(|| load(&socket, BURST, 64, &ends));
         let found = until(&mut session, |session| {
             let report = session.profile("500 all 200 depth 48")?;
             let found = report.chains.iter().any(is_on_the_way);
