@@ -18,8 +18,9 @@ use receiver::Receiver;
 use sender::Sender;
 
 /// A frame goes out after so long at the latest, so that the other end knows of this one.
-const KEEP_ALIVE: Duration = Duration::from_secs(4);
-/// After so long without a frame the other end counts as gone. Several keep-alives have to be lost for it.
+const KEEP_ALIVE: Duration = Duration::from_secs(2);
+/// After so long without a frame the other end counts as gone. Ten keep-alives have to be lost for it: of a link that loses a fifth, one
+/// time in ten millions.
 pub(crate) const SILENCE_MAX: Duration = Duration::from_secs(20);
 
 /// One end of a session.

@@ -7,7 +7,8 @@ use crate::time::Instant;
 /// Before an answer was timed.
 const FIRST_TIMEOUT: Duration = Duration::from_millis(300);
 const TIMEOUT_MIN: Duration = Duration::from_millis(60);
-const TIMEOUT_MAX: Duration = Duration::from_secs(2);
+/// Short against the silence for which an end is given up: there are tries enough before that.
+const TIMEOUT_MAX: Duration = Duration::from_secs(1);
 
 /// Chunks under way at once: at the beginning, at least, at most.
 const FIRST_WINDOW: usize = 16;

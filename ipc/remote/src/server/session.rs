@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use super::door::Admitted;
 use crate::Role;
-use crate::channel::Channel;
+use crate::channel::{Channel, SILENCE_MAX};
 use crate::control::{Control, End, Purpose};
 use crate::frame::{FRAME_MAX, Frame, Stream};
 use crate::packet::DATAGRAM_MAX;
@@ -16,7 +16,9 @@ use crate::time::Instant;
 const INPUT_WINDOW: usize = 8;
 /// A client says what it wants within this.
 const OPENING_MAX: Duration = Duration::from_secs(10);
-/// How long the last words may take to arrive, and what the other end repeats is acknowledged.
+/// How long the last words may take to arrive: as long as the client waits for them.
+const ENDING_MAX: Duration = SILENCE_MAX;
+/// How long what a client that has left repeats is acknowledged.
 const LINGER: Duration = Duration::from_secs(6);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,7 +133,7 @@ impl Session {
     pub(super) fn last(&mut self, now: Instant, word: &Control) {
         if matches!(self.phase, Phase::Opening(_) | Phase::Running) {
             self.channel.write_control(&word.to_bytes());
-            self.phase = Phase::Ending(now + LINGER);
+            self.phase = Phase::Ending(now + ENDING_MAX);
         }
     }
     pub(super) fn end(&mut self, now: Instant, why: End) {

@@ -16,6 +16,9 @@ const BAD: Faults = Faults {
     delay: (1_000, 30_000),
 };
 
+/// After this the server has forgotten a session whose client nobody hears any more.
+const GONE: Duration = Duration::from_secs(21);
+
 /// Sends `down` from the server and `up` from the client at once, and finishes; what arrived on each side.
 fn exchange(world: &mut World, index: usize, down: &[u8], up: &[u8]) -> (Vec<u8>, Vec<u8>) {
     let (mut shown, mut typed) = (Vec::new(), Vec::new());
@@ -48,7 +51,7 @@ fn exchange(world: &mut World, index: usize, down: &[u8], up: &[u8]) -> (Vec<u8>
         }
         None
     });
-    world.pass(Duration::from_secs(10));
+    world.pass(GONE);
     assert_eq!(opened, 1);
     assert_eq!(world.server.sessions(), 0);
     (shown, typed)
@@ -103,7 +106,7 @@ fn losing_a_fifth_costs_little_more_than_a_fifth() {
         println!(
             "{} % lost: {sent} datagrams for {needed} chunks, {back} back, {:?}",
             faults.loss,
-            world.now.since(begin) - Duration::from_secs(10)
+            world.now.since(begin) - GONE
         );
         // One in (1 - loss)(1 - damage) arrives. A third more than that is for those whose acknowledgement was lost.
         let arrives = f64::from(100 - faults.loss) * f64::from(100 - faults.damaged) / 10_000.0;
