@@ -7,6 +7,7 @@ use ipc::abi::{Error, Handle, Rights};
 use ipc::bootfs::{Bootfs, REMOTE_KEYS};
 use ipc::proto::net::NetError;
 use net::device::Nic;
+use net::remote::refusals::Refusals;
 use net::remote::settings::{self, Mistake, Wanted};
 use net::remote::{Mint, Outlet, Remote};
 use net::stack::Stack;
@@ -49,6 +50,7 @@ pub struct Shell {
     endpoint: Handle,
     remote: Remote<Sessions, Port>,
     outlet: Outlet,
+    refusals: Refusals,
 }
 
 /// Turns the remote shell on, if the command line asks for it; the log says whether it is.
@@ -82,6 +84,7 @@ fn try_open<'a, D: Nic>(
         endpoint,
         remote: Remote::new(sessions, access.into_mode(), random, time::now()),
         outlet: Outlet::new(socket),
+        refusals: Refusals::default(),
     }))
 }
 
@@ -107,9 +110,16 @@ impl Shell {
     }
     /// Lets it go on; gives the time when it has something to do by itself.
     pub fn turn<D: Nic>(&mut self, stack: &mut Stack<D>, port: &mut Port) -> Option<u64> {
-        let remote = &mut self.remote;
-        self.outlet.turn(stack, remote, port, time::now());
-        self.outlet.deadline(stack, remote)
+        let (remote, now) = (&mut self.remote, time::now());
+        self.outlet.turn(stack, remote, port, now);
+        if let Some(refused) = self.refusals.tell(remote.statistics(), now) {
+            println!("{refused}");
+        }
+        let dues = [
+            self.outlet.deadline(stack, remote),
+            self.refusals.deadline(remote.statistics()),
+        ];
+        dues.into_iter().flatten().min()
     }
 }
 

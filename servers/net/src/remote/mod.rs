@@ -5,6 +5,7 @@
 //! sessions are few, and of each one there are few calls that wait, beside what the wire keeps.
 
 mod outlet;
+pub mod refusals;
 mod service;
 mod session;
 pub mod settings;

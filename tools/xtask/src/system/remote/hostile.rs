@@ -81,6 +81,8 @@ fn hostile(context: &Context<'_>) -> Verdict {
     victim.close()?;
     let log = machine.session.run("dmesg")?;
     ensure!(!log.contains("panic"), "{log}");
+    // Who has the serial line hears that somebody was at the door.
+    ensure!(log.contains("net: remote shell refused since"), "{log}");
     let ran = machine.run(machine.address, "echo new", 6)?;
     ensure!(ran.output == "new\n", "{ran:?}");
     machine.session.power_off()
