@@ -46,6 +46,8 @@ pub enum Notice {
     Arp,
     /// A UDP datagram for this port.
     Datagram(u16),
+    /// A UDP datagram for a port of this host's that nobody has: whoever sent it is told, by the stack behind.
+    NoPort,
     /// A datagram that was sent from this UDP port did not reach its own.
     PortUnreachable(u16),
     /// An echo request with this identifier and sequence number did not reach its host.
@@ -132,10 +134,11 @@ fn ipv4(bytes: &[u8], addresses: &Addresses) -> Result<Option<Notice>, Reason> {
             }
             let port = datagram.dst_port();
             let is_known = port == DHCP_CLIENT || addresses.ports.contains(&port);
-            // Whoever sent it to this host alone is told, by the stack behind.
-            match is_known || addresses.own.is_some_and(|own| own.address() == to) {
-                true => Ok(Some(Notice::Datagram(port))),
-                false => Err(no_port),
+            let is_for_all = addresses.own.is_none_or(|own| own.address() != to);
+            match (is_known, is_for_all) {
+                (true, _) => Ok(Some(Notice::Datagram(port))),
+                (false, true) => Err(no_port),
+                (false, false) => Ok(Some(Notice::NoPort)),
             }
         }
         _ => Err(other_protocol),

@@ -124,6 +124,9 @@ impl<T: RxToken> RxToken for Incoming<'_, T> {
             received.count(frame.len());
             match judge(frame, addresses) {
                 Verdict::Pass(found) => {
+                    if found == Some(Notice::NoPort) {
+                        drops.no_port = drops.no_port.saturating_add(1);
+                    }
                     *notice = found;
                     take(frame)
                 }

@@ -133,7 +133,7 @@ impl<D: Nic> Stack<D> {
             Some(Notice::EchoUnreachable(identifier, sequence)) => {
                 self.echoes.unreachable(identifier, sequence);
             }
-            Some(Notice::Arp) => {}
+            Some(Notice::Arp | Notice::NoPort) => {}
             None => self.take_echoes(now),
         }
     }

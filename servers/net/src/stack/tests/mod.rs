@@ -206,6 +206,7 @@ fn a_port_that_nobody_has_is_told_to_the_sender() {
     world.send(0, one, at(2, 9), b"x").unwrap();
     world.settle();
     assert_eq!(world.hosts[0].statistics(one).refused, 1);
+    assert_eq!(world.hosts[1].counters().drops.no_port, 1);
 }
 
 #[test]
