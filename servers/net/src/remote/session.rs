@@ -4,7 +4,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::net::SocketAddrV4;
 
-use ipc::proto::remote::{Opened, Peer, Purpose, Role};
+use ipc::proto::remote::{COMMAND_MAX, Opened, Peer, Purpose, Role};
 use ipc::proto::stream::{CHUNK_MAX, Chunk, Flush, Read, StreamError, Write};
 use ipc::proto::{Parked, Responder, Text};
 use remote_shell::{Instant, Server, Stream};
@@ -44,7 +44,8 @@ impl<P: Responder> Session<P> {
         let (purpose, stream) = match purpose {
             remote_shell::Purpose::Shell => (Purpose::Shell, Stream::Text),
             remote_shell::Purpose::Exec(command) => {
-                // As long as it can be: the two limits are the same.
+                // Nothing is cut: the two limits are the same.
+                const { assert!(remote_shell::COMMAND_MAX == COMMAND_MAX) };
                 let line = Text::cut(command.as_str());
                 (Purpose::Exec(line), Stream::Binary)
             }

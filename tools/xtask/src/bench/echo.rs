@@ -5,24 +5,22 @@
 //! socket of the host sends one datagram at a time, so each is a batch of its own: the dearest way to come. What passes while
 //! nobody has anything to do is not in the figure.
 
-use std::net::{Ipv4Addr, UdpSocket};
-use std::time::{Duration, Instant};
+use std::net::UdpSocket;
+use std::ops::Range;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 
 use crate::build::Image;
 use crate::cli::BootOptions;
-use crate::qemu::{Network, REMOTE_SHELL_PORT};
+use crate::qemu::{self, Network, REMOTE_SHELL_PORT};
 use crate::system::guest::Guest;
+use crate::system::net::{connect, converse};
 use crate::system::session::Session;
 
 /// Datagrams that are measured. `ps` cuts times to a millisecond, which is a million instructions.
 const COUNT: u64 = 4000;
 /// Bytes of each.
 const BYTES: usize = 64;
-/// How long an answer is waited for before the datagram is sent again, and how long all of them may take.
-const STEP: Duration = Duration::from_secs(1);
-const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Instructions for each datagram that is answered.
 ///
@@ -35,39 +33,26 @@ pub fn answer(image: &Image) -> Result<u64> {
         cmdline: "ip=10.0.2.15/24 gw=10.0.2.2".into(),
         ..BootOptions::default()
     };
-    let any = (Ipv4Addr::LOCALHOST, 0);
-    let port = UdpSocket::bind(any)?.local_addr()?.port();
+    let port = qemu::free_port().context("no UDP port is free")?;
     let guest = Guest::boot_on(image, options, Network::Forward(port))?;
     let mut session = Session::begin(guest)?;
     session.run(&format!("netload start {REMOTE_SHELL_PORT}"))?;
-    let socket = UdpSocket::bind(any)?;
-    socket.connect((Ipv4Addr::LOCALHOST, port))?;
-    socket.set_read_timeout(Some(STEP))?;
-    let deadline = Instant::now() + PATIENCE;
-    converse(&socket, 0, 10, deadline)?;
+    let socket = connect(port)?;
+    answered(&socket, 0..10)?;
     let before = needed(&mut session)?;
-    converse(&socket, 10, COUNT, deadline)?;
+    answered(&socket, 10..10 + COUNT)?;
     let after = needed(&mut session)?;
     session.run("netload stop")?;
     session.power_off()?;
     Ok((after - before) * 1_000_000 / COUNT)
 }
 
-/// Sends datagrams with numbers, each until it comes back.
-fn converse(socket: &UdpSocket, first: u64, count: u64, deadline: Instant) -> Result<()> {
-    let mut answer = [0; 2 * BYTES];
-    for number in first..first + count {
+/// Sends datagrams with these numbers, each until it comes back.
+fn answered(socket: &UdpSocket, numbers: Range<u64>) -> Result<()> {
+    for number in numbers {
         let mut datagram = [0; BYTES];
         datagram[..8].copy_from_slice(&number.to_le_bytes());
-        loop {
-            ensure!(Instant::now() < deadline, "no answer to datagram {number}");
-            // A port that is not there yet is refused, and so is what is sent before.
-            let sent = socket.send(&datagram);
-            let received = sent.and_then(|_| socket.recv(&mut answer));
-            if received.is_ok_and(|len| answer[..len] == datagram) {
-                break;
-            }
-        }
+        converse(socket, &datagram)?;
     }
     Ok(())
 }
