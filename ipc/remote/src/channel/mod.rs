@@ -51,10 +51,6 @@ impl Channel {
     pub(crate) fn write(&mut self, stream: Stream, bytes: &[u8]) -> usize {
         self.sender.write(stream, bytes)
     }
-    /// How many bytes `write` would take.
-    pub(crate) fn room(&self) -> usize {
-        self.sender.room()
-    }
     /// Takes a message to the other end itself, whole, whatever waits: there are few in a session, and they are short.
     pub(crate) fn write_control(&mut self, bytes: &[u8]) {
         self.sender.write_control(bytes);

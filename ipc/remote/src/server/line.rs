@@ -69,11 +69,6 @@ impl Lines {
     fn line(&mut self, number: u32) -> Option<&mut Line> {
         (self.lines.iter_mut()).find(|line| line.number == number && !line.ended)
     }
-    /// `None` if the number is not a line's.
-    pub(super) fn room(&mut self, number: u32) -> Option<usize> {
-        let line = self.line(number)?;
-        Some(WAITING_MAX - line.waiting.len())
-    }
     /// Takes output, and says how much. `None` if the number is not a line's.
     pub(super) fn write(&mut self, number: u32, bytes: &[u8]) -> Option<usize> {
         let line = self.line(number)?;

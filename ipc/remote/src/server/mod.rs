@@ -313,14 +313,6 @@ impl Server {
             .map_or(0, |session| session.input(now, buffer))
     }
 
-    /// How many bytes `write` would take now.
-    pub fn room(&mut self, number: u32) -> usize {
-        let lines = self.lines.room(number);
-        lines
-            .or_else(|| self.session(number).map(|session| session.channel.room()))
-            .unwrap_or(0)
-    }
-
     /// Takes bytes for a session's client, as many as there is room for, and says how many. There is room again when the
     /// client has acknowledged some.
     pub fn write(&mut self, number: u32, stream: Stream, bytes: &[u8]) -> usize {

@@ -1,13 +1,10 @@
 //! The network device, as the stack sees it.
 
-mod absent;
 pub mod virtio;
 
 use ipc::proto::net::Link;
 use smoltcp::phy;
 use smoltcp::wire::EthernetAddress;
-
-pub use absent::Absent;
 
 /// What the device itself has counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

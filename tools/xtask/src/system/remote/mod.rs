@@ -7,6 +7,9 @@ mod relay;
 mod wire;
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread::ScopedJoinHandle;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -163,6 +166,11 @@ fn runs(machine: &mut Machine, shell: &mut Wire, wanted: bool) -> Verdict {
     })
 }
 
+/// What a thread came to.
+fn joined(thread: ScopedJoinHandle<'_, Verdict>) -> Verdict {
+    thread.join().unwrap_or_else(|_| bail!("a client panicked"))
+}
+
 /// As many sessions as a machine must have room for: all of them live, each is answered, and a profile in one holds up no
 /// other.
 fn at_once(context: &Context<'_>) -> Verdict {
@@ -181,15 +189,21 @@ fn at_once(context: &Context<'_>) -> Verdict {
     let sessions = processes.iter().filter(|process| process.name == "session");
     let sessions = sessions.count();
     ensure!(sessions >= SESSIONS, "{sessions} sessions run");
-    shells[0].send(b"profile 2000\r")?;
+    // From here on one session has a profile on, and the next behind it, until all the others are done.
+    let (first, others) = shells.split_first_mut().context("no session")?;
+    first.send(b"repeat 1000000 profile 2000\r")?;
+    first.wait_for("profiled 2000 ms")?;
+    let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let working: Vec<_> = (shells.iter_mut().enumerate())
+        let profiling = scope.spawn(|| -> Verdict {
+            while !done.load(Relaxed) {
+                first.turn()?;
+            }
+            Ok(())
+        });
+        let working: Vec<_> = (others.iter_mut().enumerate())
             .map(|(index, shell)| {
                 scope.spawn(move || -> Verdict {
-                    if index == 0 {
-                        shell.wait_for("profiled 2000 ms")?;
-                        return Ok(());
-                    }
                     for round in 0..3 {
                         shell.send(format!("echo {index}:{round}.\r").as_bytes())?;
                         shell.wait_for(&format!("\r\n{index}:{round}.\r\n"))?;
@@ -198,14 +212,15 @@ fn at_once(context: &Context<'_>) -> Verdict {
                 })
             })
             .collect();
-        for thread in working {
-            match thread.join() {
-                Ok(verdict) => verdict?,
-                Err(_) => bail!("a client panicked"),
-            }
-        }
-        Ok(())
+        let answered = working.into_iter().try_for_each(joined);
+        done.store(true, Relaxed);
+        joined(profiling)?;
+        answered
     })?;
+    first.send(b"\x03")?;
+    first.send(b"echo still profiled\r")?;
+    let shown = first.wait_for("\r\nstill profiled\r\n")?;
+    ensure!(shown.contains("profiled "), "{shown}");
     for shell in shells {
         shell.close()?;
     }
