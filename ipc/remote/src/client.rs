@@ -136,19 +136,20 @@ impl Client {
                 made.map(|(packet, state)| (packet, Some(Box::new(state))))
             }
         };
-        self.state = match made {
-            Some((packet, state)) => State::Greeting(Greeting {
-                ask,
-                packet,
-                state,
-                cookie,
-                again: now,
-                sent: now,
-                give_up,
-            }),
+        let Some((packet, state)) = made else {
             // The algorithms do not fail on what is passed here; if they did, no session would come of it.
-            None => State::Over,
+            self.end(Event::Closed(End::Failed));
+            return;
         };
+        self.state = State::Greeting(Greeting {
+            ask,
+            packet,
+            state,
+            cookie,
+            again: now,
+            sent: now,
+            give_up,
+        });
     }
 
     /// Takes a datagram that came from the server's address.
@@ -203,7 +204,11 @@ impl Client {
                         .ok()
                         .map(|state| Seal::keyed(session, Side::Client, state)),
                 };
-                self.state = seal.map_or(State::Over, State::Connected);
+                let Some(seal) = seal else {
+                    self.end(Event::Closed(End::Failed));
+                    return;
+                };
+                self.state = State::Connected(seal);
                 self.channel.begin(now);
                 self.events.push_back(Event::Connected { role });
             }

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
+use ipc::bootfs;
 
 use super::config::Mistake;
 
@@ -13,12 +14,17 @@ use super::config::Mistake;
 pub struct Edition {
     /// Its name among the built files.
     pub archive: &'static str,
+    /// Most bytes that it may have.
+    pub bytes_max: usize,
     /// Where the packages with its programs are, in the words of the workspace's `members`. Each list is built by a cargo
     /// invocation of its own, so that what one asks of shared crates does not change the others.
     programs: &'static [&'static [&'static str]],
     /// Files with the entries of its programs, which are read as if they were one.
     config: &'static [&'static str],
 }
+
+/// Bytes of the shipped archive: small machines have it in memory whole. Those of the tests may have as many as the kernel takes.
+const SHIPPED_MAX: usize = 4 << 20;
 
 const SHIPPED_PROGRAMS: &[&str] = &["servers/*", "programs"];
 const TEST_PROGRAMS: &[&str] = &["tests/*"];
@@ -28,6 +34,7 @@ pub const SHIM: &str = "pmu-shim";
 /// What users boot.
 pub const SHIPPED: Edition = Edition {
     archive: "bootfs",
+    bytes_max: SHIPPED_MAX,
     programs: &[SHIPPED_PROGRAMS],
     config: &["system.toml"],
 };
@@ -35,6 +42,7 @@ pub const SHIPPED: Edition = Edition {
 /// What tests and benchmarks boot that need programs of their own.
 pub const TEST: Edition = Edition {
     archive: "bootfs-test",
+    bytes_max: bootfs::SIZE_MAX,
     programs: &[SHIPPED_PROGRAMS, TEST_PROGRAMS],
     config: &["system.toml", "tests/system.toml"],
 };
@@ -42,6 +50,7 @@ pub const TEST: Edition = Edition {
 /// What truth tests boot: programs of which is known where their time goes.
 pub const TRUTH: Edition = Edition {
     archive: "bootfs-truth",
+    bytes_max: bootfs::SIZE_MAX,
     programs: &[SHIPPED_PROGRAMS, &["programs/truth"]],
     config: &["system.toml", "programs/truth/system.toml"],
 };

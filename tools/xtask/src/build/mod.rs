@@ -73,11 +73,11 @@ pub fn build(workspace: &Workspace, edition: &Edition) -> Result<Image> {
         archive.add(&program.symbols_name(), table);
     }
     let bytes = archive.finish();
-    if bytes.len() > bootfs::SIZE_MAX {
+    if bytes.len() > edition.bytes_max {
         bail!(
             "the boot archive has {} bytes; {} are allowed",
             bytes.len(),
-            bootfs::SIZE_MAX
+            edition.bytes_max
         );
     }
 
