@@ -32,6 +32,14 @@ impl Addresses {
         }
     }
 
+    /// Whether an address may be that of one host on the link, or behind it.
+    fn may_be_a_host(&self, address: Ipv4Addr) -> bool {
+        let is_all = self.own.is_some_and(|own| own.broadcast() == Some(address));
+        // 0.0.0.0/8, 127.0.0.0/8, 224.0.0.0/4 and 240.0.0.0/4, which the broadcast address is in (RFC 1122, 3.2.1.3).
+        let [first, ..] = address.octets();
+        !is_all && first != 0 && !address.is_loopback() && first < 224
+    }
+
     fn is_own(&self, address: Ipv4Addr) -> bool {
         // A host that has no address yet takes what DHCP sends to the one that it will have.
         let Some(own) = self.own else { return true };
@@ -121,6 +129,10 @@ fn ipv4(bytes: &[u8], addresses: &Addresses) -> Result<Option<Notice>, Reason> {
         return Err(fragment);
     }
     let (from, to) = (packet.src_addr(), packet.dst_addr());
+    // Nobody can be answered there, and smoltcp would try: it takes a DHCP server's word for where that is.
+    if !addresses.may_be_a_host(from) {
+        return Err(malformed);
+    }
     if !addresses.is_own(to) {
         return Err(elsewhere);
     }

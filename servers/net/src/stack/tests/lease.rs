@@ -18,6 +18,7 @@ struct Offer {
     mask: Ipv4Addr,
     router: Ipv4Addr,
     seconds: u32,
+    from: Ipv4Addr,
 }
 
 const GOOD: Offer = Offer {
@@ -25,6 +26,7 @@ const GOOD: Offer = Offer {
     mask: MASK,
     router: SERVER,
     seconds: 60,
+    from: SERVER,
 };
 
 /// The server's answer to a frame, if it is a client's message.
@@ -61,7 +63,7 @@ fn answer(frame: &[u8], offer: &Offer) -> Option<Vec<u8>> {
         dst_port: 68,
     };
     let ipv4 = Ipv4Repr {
-        src_addr: SERVER,
+        src_addr: offer.from,
         dst_addr: Ipv4Addr::BROADCAST,
         next_header: IpProtocol::Udp,
         payload_len: udp.header_len() + dhcp.buffer_len(),
@@ -81,7 +83,7 @@ fn answer(frame: &[u8], offer: &Offer) -> Option<Vec<u8>> {
     ipv4.emit(&mut out, &checksums);
     udp.emit(
         &mut UdpPacket::new_unchecked(out.payload_mut()),
-        &SERVER.into(),
+        &offer.from.into(),
         &Ipv4Addr::BROADCAST.into(),
         dhcp.buffer_len(),
         |payload| {
@@ -146,6 +148,27 @@ fn an_address_is_lent_renewed_and_lost() {
     let report = host.report();
     assert_eq!((report.address, report.gateway), (None, None));
     assert_eq!(report.configured, Configured::Asking);
+}
+
+#[test]
+fn who_can_be_no_host_lends_nothing() {
+    for from in [[0, 0, 0, 0], [127, 0, 0, 1], [224, 0, 0, 1], [255; 4]] {
+        let from = Ipv4Addr::from(from);
+        let offer = Offer {
+            from,
+            seconds: 1,
+            ..GOOD
+        };
+        let (mut host, nic) = host();
+        let mut now = 0;
+        // Past the renewal of what it would lend, which would go there.
+        while now < 20 * SECOND {
+            ask(&mut host, &nic, Some(&offer), now);
+            assert_eq!(host.report().address, None, "{from}");
+            now = host.deadline(now).unwrap().max(now + 1000);
+        }
+        assert!(host.counters().drops.malformed > 0, "{from}");
+    }
 }
 
 #[test]
