@@ -1,8 +1,9 @@
 //! Bare lines of text, which the open mode runs as commands: `nc -u` is enough of a client.
 //!
 //! The answer is text in datagrams that are not acknowledged and may be lost; a line that arrives twice runs twice. Nothing
-//! proves the peer's address, so the answer may be longer than the line: it goes to private addresses only, and few run at
-//! a time. Who wants more takes the client.
+//! proves the peer's address, so the answer may be longer than the line: it goes to private addresses only, few run at
+//! a time, and each ends after a while and after so much: nobody can tell whether anybody still reads it. Who wants more takes the
+//! client.
 
 use alloc::collections::VecDeque;
 use core::net::SocketAddrV4;
@@ -15,6 +16,12 @@ use crate::time::Instant;
 
 /// Lines that run at once.
 const LINES_MAX: usize = 4;
+/// How long one may run.
+const LIFE_MAX: Duration = Duration::from_secs(10);
+/// Most bytes of its answer.
+const ANSWER_MAX: usize = 64 * 1024;
+/// What an answer ends with that was cut.
+const CUT: &[u8] = b"\n... cut: the answer to a line has 10 s and 64 KiB\n";
 /// Bytes that wait to be sent, of each.
 const WAITING_MAX: usize = 8 * 1024;
 /// Between two datagrams of one answer.
@@ -28,7 +35,20 @@ struct Line {
     peer: SocketAddrV4,
     waiting: VecDeque<u8>,
     due: Instant,
+    /// When it is cut, and how many bytes it may still have.
+    until: Instant,
+    left: usize,
     ended: bool,
+}
+
+impl Line {
+    /// When it is cut; at once, if its answer is too long.
+    fn end(&self) -> Instant {
+        match self.left {
+            0 => Instant::default(),
+            _ => self.until,
+        }
+    }
 }
 
 pub(super) struct Lines {
@@ -61,6 +81,8 @@ impl Lines {
             peer,
             waiting: VecDeque::new(),
             due: now,
+            until: now + LIFE_MAX,
+            left: ANSWER_MAX,
             ended: false,
         });
         true
@@ -72,8 +94,10 @@ impl Lines {
     /// Takes output, and says how much. `None` if the number is not a line's.
     pub(super) fn write(&mut self, number: u32, bytes: &[u8]) -> Option<usize> {
         let line = self.line(number)?;
-        let taken = bytes.len().min(WAITING_MAX - line.waiting.len());
+        let room = WAITING_MAX - line.waiting.len();
+        let taken = bytes.len().min(room).min(line.left);
         line.waiting.extend(&bytes[..taken]);
+        line.left -= taken;
         Some(taken)
     }
     /// No more output comes.
@@ -81,6 +105,15 @@ impl Lines {
         if let Some(line) = self.line(number) {
             line.ended = true;
         }
+    }
+
+    /// Cuts a line that has had its time or its bytes; its number.
+    pub(super) fn cut(&mut self, now: Instant) -> Option<u32> {
+        let mut lines = self.lines.iter_mut();
+        let line = lines.find(|line| !line.ended && line.end() <= now)?;
+        line.waiting.extend(CUT);
+        line.ended = true;
+        Some(line.number)
     }
 
     pub(super) fn transmit(
@@ -107,9 +140,9 @@ impl Lines {
         Some((line.peer, length))
     }
     pub(super) fn deadline(&self) -> Option<Instant> {
-        (self.lines.iter())
-            .filter(|line| line.ended || !line.waiting.is_empty())
-            .map(|line| line.due)
-            .min()
+        let says = |line: &&Line| line.ended || !line.waiting.is_empty();
+        let dues = self.lines.iter().filter(says).map(|line| line.due);
+        let runs = self.lines.iter().filter(|line| !line.ended);
+        dues.chain(runs.map(Line::end)).min()
     }
 }

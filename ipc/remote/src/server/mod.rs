@@ -261,6 +261,9 @@ impl Server {
             datagram[..answer.len()].copy_from_slice(&answer);
             return Some((peer, answer.len()));
         }
+        while let Some(number) = self.lines.cut(now) {
+            self.events.push_back(Event::Closed(number, End::Left));
+        }
         if let Some(sent) = self.lines.transmit(now, datagram) {
             return Some(sent);
         }

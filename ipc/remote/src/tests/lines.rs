@@ -49,6 +49,41 @@ fn a_line_is_a_command_and_its_output_comes_as_text() {
     world.server.close(world.now, 2, End::Failed);
 }
 
+/// What a line's peer is sent from now on, until the line is closed and nothing more comes.
+fn until_cut(world: &mut World, mut each: impl FnMut(&mut World)) -> Vec<u8> {
+    let before = world.seen.to_clients.len();
+    let closed = world.until(|world| {
+        each(world);
+        world.server.event()
+    });
+    assert_eq!(closed, ServerEvent::Closed(1, End::Left));
+    world.pass(Duration::from_secs(1));
+    let seen = &world.seen.to_clients[before..];
+    seen.iter().flat_map(|(_, bytes)| bytes.clone()).collect()
+}
+
+#[test]
+fn a_line_that_does_not_end_is_cut() {
+    let mut world = World::new(ServerMode::Open, Faults::default(), 1);
+    world.ask(address(1), b"repeat 1000000 profile 2000");
+    assert!(matches!(world.server_event(), ServerEvent::Opened { .. }));
+    let begin = world.now;
+    let said = until_cut(&mut world, |_| {});
+    assert!(world.now.since(begin) < Duration::from_secs(12));
+    assert!(said.starts_with(b"\n... cut: "), "{said:?}");
+
+    let mut world = World::new(ServerMode::Open, Faults::default(), 1);
+    world.ask(address(1), b"repeat 1000000 dmesg");
+    assert!(matches!(world.server_event(), ServerEvent::Opened { .. }));
+    let said = until_cut(&mut world, |world| {
+        world.server.write(1, Stream::Binary, &[b'x'; 1000]);
+    });
+    assert_eq!(said.iter().filter(|&&byte| byte == b'x').count(), 64 * 1024);
+    // Another one may come.
+    world.ask(address(1), b"ps");
+    assert!(matches!(world.server_event(), ServerEvent::Opened { .. }));
+}
+
 #[test]
 fn what_is_no_line_is_dropped_and_lines_are_few() {
     let mut world = World::new(ServerMode::Open, Faults::default(), 2);
