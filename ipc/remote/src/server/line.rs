@@ -16,8 +16,8 @@ use crate::time::Instant;
 
 /// Lines that run at once.
 const LINES_MAX: usize = 4;
-/// How long one may run.
-const LIFE_MAX: Duration = Duration::from_secs(10);
+/// How long one may run, in seconds.
+const SECONDS_MAX: u64 = 10;
 /// Most bytes of its answer.
 const ANSWER_MAX: usize = 64 * 1024;
 /// What an answer ends with that was cut.
@@ -81,7 +81,7 @@ impl Lines {
             peer,
             waiting: VecDeque::new(),
             due: now,
-            until: now + LIFE_MAX,
+            until: now + Duration::from_secs(SECONDS_MAX),
             left: ANSWER_MAX,
             ended: false,
         });

@@ -1,3 +1,5 @@
+//! The bytes of the network's messages, which programs that were built earlier still send.
+
 use core::net::SocketAddrV4;
 
 use super::*;
