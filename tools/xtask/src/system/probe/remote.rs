@@ -171,7 +171,8 @@ impl Remote {
             if let Some((reply, used)) = first_packet(&self.received) {
                 let reply = reply?;
                 self.received.drain(..used);
-                self.stream.write_all(b"+")?;
+                // A machine that was let go may have ended since; if it should not have, the next command fails.
+                let _ = self.stream.write_all(b"+");
                 return Ok(reply);
             }
             let mut bytes = [0; 4096];
