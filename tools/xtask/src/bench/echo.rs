@@ -1,5 +1,4 @@
-//! How many instructions it takes to answer a datagram: from the interrupt by which it comes to the one after it went, through the
-//! net server, the program and back.
+//! How many instructions threads need to answer a datagram: through the net server, the program and back.
 //!
 //! Under `-icount` the time that threads have run is the number of their instructions, those of the kernel for them among them. A
 //! socket of the host sends one datagram at a time, so each is a batch of its own: the dearest way to come. What passes while
