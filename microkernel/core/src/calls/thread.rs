@@ -162,7 +162,7 @@ impl<H: Hardware> Kernel<H> {
     }
 
     pub(super) fn sleep(&self, caller: &Caller<'_>, deadline: u64) -> Result<(), Stop> {
-        if deadline <= self.now().0 {
+        if self.is_past(deadline) {
             return Ok(());
         }
         if deadline == NEVER {

@@ -67,6 +67,11 @@ impl<H: Hardware> Kernel<H> {
                 return self.hand_over(caller, id, (tag, transit), badge, deadline);
             }
         }
+        if self.is_past(deadline) {
+            drop(queues);
+            self.restore(cpu, caller.thread, transit);
+            return Err(Error::TimedOut.into());
+        }
         if tag.handles() != 0 {
             // The handles stay with their caller until the message is received. A server that came meanwhile is met by
             // making the call again.

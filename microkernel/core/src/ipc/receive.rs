@@ -167,8 +167,8 @@ impl<H: Hardware> Kernel<H> {
         }
     }
 
-    /// Blocks the current thread until a call, a bit or the deadline comes. The notification's lock is held over the last
-    /// look at its bits and the publication, so that no bit falls between.
+    /// Blocks the current thread until a call, a bit or the deadline comes; if the deadline has come, it goes on at once. The
+    /// notification's lock is held over the last look at its bits and the publication, so that no bit falls between.
     fn wait_bound(
         &self,
         caller: &Caller<'_>,
@@ -188,7 +188,7 @@ impl<H: Hardware> Kernel<H> {
             let taken = core::mem::take(&mut bits.pending);
             return self.deliver_other(caller, Delivery::Notification, taken);
         }
-        caller.thread.blocked_on.store(blocked_on, Relaxed);
+        let past = self.is_past(deadline);
         if let Some(queues) = queues {
             if queues.dead {
                 return Err(Error::PeerDied.into());
@@ -196,10 +196,17 @@ impl<H: Hardware> Kernel<H> {
             // Nobody waits here, and it serves nobody: what it was lent is over.
             let own = caller.thread.base_priority.load(Relaxed);
             caller.thread.priority.store(own, Relaxed);
-            queues
-                .receivers
-                .push_front(&self.pools.threads, caller.id, 0);
+            if !past {
+                queues
+                    .receivers
+                    .push_front(&self.pools.threads, caller.id, 0);
+            }
         }
+        if past {
+            self.reconsider(caller.cpu);
+            return Err(Error::TimedOut.into());
+        }
+        caller.thread.blocked_on.store(blocked_on, Relaxed);
         self.block(caller.cpu, caller.id, State::Receiving, deadline);
         Err(Stop::Blocked)
     }

@@ -93,6 +93,9 @@ impl<H: Hardware> Kernel<H> {
         if bits.pending != 0 {
             return Ok((core::mem::take(&mut bits.pending),));
         }
+        if self.is_past(deadline) {
+            return Err(Error::TimedOut.into());
+        }
         caller.thread.blocked_on.store(reference.pack(), Relaxed);
         bits.waiters.push(
             &self.pools.threads,

@@ -18,6 +18,11 @@ const DUE_MAX: usize = 16;
 pub(crate) const RETRY_NANOS: u64 = 20_000;
 
 impl<H: Hardware> Kernel<H> {
+    /// Whether a deadline has come: who would wait until then goes on at once, and no timer is set for it.
+    pub(crate) fn is_past(&self, deadline: u64) -> bool {
+        deadline != NEVER && deadline <= self.now().0
+    }
+
     /// Blocks the current thread, which is already in the queue it waits in, under that queue's lock. After this it may run
     /// anywhere: the caller touches it no more.
     pub(crate) fn block(&self, cpu: &CpuState, id: ThreadId, state: State, deadline: u64) {

@@ -136,6 +136,31 @@ fn what_was_lent_ends_with_the_wait() {
     pair.end();
 }
 
+/// Nor by a server that polls: it goes on at its own priority, and gives way to who is above that.
+#[test]
+fn a_poll_ends_what_was_lent() {
+    let mut pair = Pair::new(1);
+    let between = pair.other(10);
+    assert_eq!(pair.receive(0).error(), Error::TimedOut);
+    assert_eq!(pair.call(1, 1 << 30), Outcome::Blocked);
+    let set = [0, 4, u64::MAX];
+    pair.sim
+        .issue(pair.server, Syscall::thread_set, &set)
+        .results();
+    pair.sim.machine.advance(1 << 31);
+    pair.sim.settle();
+    for high in [pair.client, pair.sim.root] {
+        pair.sim.issue(high, Syscall::sleep, &[1 << 50]);
+    }
+    assert_eq!(pair.of_server(), 31);
+    let poll = [raw(pair.ear), 0];
+    let polled = pair.sim.step(pair.server, Syscall::receive, &poll);
+    assert_eq!(polled.error(), Error::TimedOut);
+    assert_eq!(pair.of_server(), 4);
+    assert_eq!(pair.sim.runs_on(between), Some(0));
+    pair.end();
+}
+
 /// A server that falls back to its own priority gives way at once to who is above it.
 #[test]
 fn a_server_that_is_done_gives_way() {

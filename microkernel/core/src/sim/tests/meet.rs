@@ -1,6 +1,7 @@
 //! A call and a receive meet, whichever is first; and what each side hears when the other is gone, late or never comes.
 
 use super::*;
+use crate::base::cpu::CpuId;
 use crate::hardware::Hardware;
 
 #[test]
@@ -111,14 +112,42 @@ fn a_call_keeps_its_deadline_when_it_is_received() {
     pair.end();
 }
 
+/// Who asks for what is there already goes on at once: it is not switched away from, and no timer is set.
 #[test]
 fn the_past_is_a_poll() {
-    let mut pair = Pair::new(2);
-    assert_eq!(pair.receive(0).error(), Error::TimedOut);
-    assert_eq!(pair.call(1, 0).error(), Error::TimedOut);
+    let mut pair = Pair::new(1);
+    pair.sim.machine.advance(1000);
+    for deadline in [0, 999] {
+        pair.polls(deadline);
+    }
     assert_eq!(pair.call(2, NEVER), Outcome::Blocked);
     assert_eq!(pair.receive(0).results(), [0, tag(2), 0]);
     pair.end();
+}
+
+impl Pair {
+    /// Both sides' calls with a deadline that has passed, where nothing waits for them.
+    fn polls(&mut self, deadline: u64) {
+        let (mouth, ear) = (raw(self.mouth), raw(self.ear));
+        let bits = self
+            .sim
+            .make(self.server, Syscall::notification_create, &[]);
+        for (user, what, arguments) in [
+            (self.server, Syscall::receive, [ear, deadline, 0]),
+            (self.server, Syscall::reply_receive, [ear, tag(0), deadline]),
+            (self.server, Syscall::wait, [raw(bits), deadline, 0]),
+            (self.client, Syscall::call, [mouth, tag(1), deadline]),
+        ] {
+            let cpu = self.sim.schedule(user);
+            let timer = self.sim.machine.timer(CpuId(cpu as u8));
+            let outcome = self.sim.step(user, what, &arguments);
+            assert_eq!(outcome.error(), Error::TimedOut, "{what:?}");
+            assert_eq!(self.sim.runs_on(user), Some(cpu), "{what:?} blocked");
+            let armed = self.sim.machine.timer(CpuId(cpu as u8));
+            assert_eq!(armed, timer, "{what:?} set a timer");
+        }
+        self.sim.close(self.server, bits);
+    }
 }
 
 /// A client that is gone is no reason for its server to wait, and no answer reaches its next call.
