@@ -7,6 +7,7 @@ extern crate alloc;
 pub mod device;
 #[cfg(test)]
 mod fake;
+pub mod pace;
 pub mod remote;
 pub mod server;
 pub mod settings;

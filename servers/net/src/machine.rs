@@ -8,11 +8,12 @@ use alloc::sync::Arc;
 use core::convert::Infallible;
 use core::fmt;
 
-use ipc::abi::{Error, Handle, NEVER, NOW, Rights};
+use ipc::abi::{Error, Handle, NEVER, Rights};
 use ipc::proto::init::{Client as InitClient, CommandLine, InitError};
 use ipc::proto::net::dispatch;
 use ipc::proto::system::INIT;
 use ipc::proto::{CallError, Message, remote};
+use net::pace::Pace;
 use net::server::{Machine, Memory, Server};
 use net::settings::{self, Settings};
 use net::stack::Stack;
@@ -84,6 +85,7 @@ fn serve() -> Result<Infallible, Failure> {
         server,
         shell,
         wire,
+        pace: Pace::default(),
     }));
     if let Some(remote) = remote {
         let state = Arc::clone(&state);
@@ -103,6 +105,7 @@ struct State {
     shell: Option<Shell>,
     /// `None` on a machine without a card.
     wire: Option<Wire>,
+    pace: Pace,
 }
 
 impl State {
@@ -119,7 +122,7 @@ impl State {
             (Some(wire), Some(stack)) => wire.rest(stack.nic()).map_err(Failure::Acknowledge)?,
             _ => true,
         };
-        Ok(if rests { due } else { NOW })
+        Ok(due.min(self.pace.after(rests, time::now)))
     }
 
     /// The card interrupted.

@@ -3,10 +3,12 @@
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use ipc::abi::info::ThreadState;
-use ipc::abi::{Error, Handle, NEVER, NOW, Rights, Syscall};
+use ipc::abi::{Error, Handle, NEVER, NOW, Rights, Syscall, Tag};
+use sysroot::syscall::message::{self, NO_WORDS};
 use sysroot::{OwnedHandle, handle, syscall, time};
 
 use super::{SOON, await_state, first_thread, joined, on, status};
+use crate::spec::Want;
 use crate::suite::Suite;
 use crate::world::{PRIORITY, World, made, raw, until};
 
@@ -15,6 +17,7 @@ const TURNS: u64 = 100;
 
 pub fn run(suite: &mut Suite, cpu: u64) {
     waits(suite, cpu);
+    polls(suite);
     is_woken(suite, cpu);
     timers(suite);
     bonds(suite);
@@ -120,6 +123,48 @@ fn is_woken(suite: &mut Suite, cpu: u64) {
     let sleep = [time::after(SOON), 0, 0, 0, 0, 0];
     suite.check(Syscall::sleep, "soon, here", &sleep, Ok(()));
     suite.holds(Syscall::sleep, "the time has come", time::now() >= sleep[0]);
+}
+
+/// Who asks only for what is there keeps its CPU: a thread of lower priority does not run meanwhile.
+fn polls(suite: &mut Suite) {
+    static TURNS_BELOW: AtomicU64 = AtomicU64::new(0);
+    static OVER: AtomicBool = AtomicBool::new(false);
+    OVER.store(false, Ordering::Relaxed);
+    let pinned = syscall::thread_set(Handle::NONE, PRIORITY, 0);
+    suite.equal(Syscall::thread_set, "the first CPU", pinned, Ok(()));
+    let below = on(0, || {
+        let lowered = syscall::thread_set(Handle::NONE, PRIORITY - 1, 0);
+        while !OVER.load(Ordering::Relaxed) {
+            TURNS_BELOW.fetch_add(1, Ordering::Relaxed);
+        }
+        lowered
+    });
+    let turns = || TURNS_BELOW.load(Ordering::Relaxed);
+    let before = turns();
+    let runs = || {
+        time::sleep(SOON);
+        turns() > before
+    };
+    suite.holds(Syscall::sleep, "a thread below runs", until(runs));
+    let end = OwnedHandle::new(made("an endpoint", syscall::endpoint_create()));
+    let bits = notification();
+    let wait = || status(syscall::wait(bits.raw(), NOW));
+    let receive = || status(message::receive(end.raw(), NOW));
+    let call = || status(message::call(end.raw(), Tag::default(), NO_WORDS, NOW));
+    let polls: [(Syscall, &dyn Fn() -> Want); 3] = [
+        (Syscall::wait, &wait),
+        (Syscall::receive, &receive),
+        (Syscall::call, &call),
+    ];
+    for (what, poll) in polls {
+        let before = turns();
+        let empty = (0..TURNS).all(|_| poll() == Err(Error::TimedOut));
+        let after = turns();
+        suite.holds(what, "a poll finds nothing", empty);
+        suite.equal(what, "a poll keeps the CPU", after, before);
+    }
+    OVER.store(true, Ordering::Relaxed);
+    suite.equal(Syscall::thread_set, "below", joined(below), Ok(()));
 }
 
 /// A timer signals once; a new one replaces it, and one that never comes cancels it.
