@@ -1,7 +1,7 @@
 //! What of a function's configuration its driver may read and write.
 //!
-//! Read: the standard header, and of each capability in the list the bytes that it is known to have; elsewhere a read may do
-//! something. Written: the bit of the command register that lets the function master the bus. Everything else is init's: addresses,
+//! Read: the standard header, and of each capability in the list the bytes that say what the function is; elsewhere a read may do
+//! something, and so it may at the end of a vendor's: virtio has a window to its registers there (virtio 1.2, 4.1.4.9). Written: the bit of the command register that lets the function master the bus. Everything else is init's: addresses,
 //! the way of interrupts, and the windows by which some functions let their registers be reached from here.
 
 use ipc::proto::pci::{BUS_MASTER, PciError};
@@ -12,6 +12,11 @@ use super::{Address, COMMAND, Config, HEADER_END};
 /// Bytes of a capability of which only the head is known, and of MSI-X.
 const HEAD_BYTES: u32 = 4;
 const MSIX_BYTES: u32 = 12;
+/// Bytes of a vendor's capability that are read at most; and of virtio's for notifications, the type of which is in its fourth byte,
+/// with the step behind (virtio 1.2, 4.1.4.4).
+const VENDOR_BYTES_MAX: u32 = 16;
+const NOTIFY_BYTES_MAX: u32 = 20;
+const NOTIFY: u32 = 2;
 
 /// The words that may be read: bit n stands for the four bytes at offset 4n.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +28,7 @@ impl Readable {
         let mut words = range(0, HEADER_END.into());
         for &Capability { id, offset } in list {
             let bytes = match id {
-                capability::VENDOR => config.read_config(at, offset) >> 16 & 0xff,
+                capability::VENDOR => vendor_bytes(config.read_config(at, offset)),
                 capability::MSIX => MSIX_BYTES,
                 _ => HEAD_BYTES,
             };
@@ -45,6 +50,15 @@ impl Readable {
             _ => Ok(()),
         }
     }
+}
+
+/// Bytes that may be read of a vendor's capability with this first word.
+fn vendor_bytes(head: u32) -> u32 {
+    let most = match head >> 24 {
+        NOTIFY => NOTIFY_BYTES_MAX,
+        _ => VENDOR_BYTES_MAX,
+    };
+    (head >> 16 & 0xff).min(most)
 }
 
 /// The words that bytes from `from` to before `to` lie in.

@@ -3,7 +3,8 @@
 use ipc::proto::pci::{BUS_MASTER, PciError};
 
 use crate::pci::fake::{FakeBus, FakeFunction, at};
-use crate::pci::{COMMAND, Config, Function};
+use crate::pci::filter::Readable;
+use crate::pci::{COMMAND, Config, Function, capability};
 
 fn card() -> (FakeBus, Function) {
     let mut bus = FakeBus::with(FakeFunction::network_card());
@@ -18,12 +19,26 @@ fn the_header_and_the_capabilities_can_be_read_and_nothing_else() {
         .filter(|&offset| function.read(&mut bus, offset).is_ok())
         .collect();
     let header = 0..0x40;
-    let capabilities = (0x40..0x50).chain(0x84..0x98).chain(0x98..0xa4);
+    // All of the first; not the last word of the second, by which a register could be read.
+    let capabilities = (0x40..0x50).chain(0x84..0x94).chain(0x98..0xa4);
     let expected: Vec<u8> = header.chain(capabilities).step_by(4).collect();
     assert_eq!(readable, expected);
     assert_eq!(function.read(&mut bus, 0), Ok(0x1000_1af4));
     assert_eq!(function.read(&mut bus, 2), Err(PciError::Misaligned));
     assert_eq!(function.read(&mut bus, 0x50), Err(PciError::NotReadable));
+}
+
+#[test]
+fn of_a_vendor_s_capability_no_more_is_read_than_says_what_it_is() {
+    for (head, words) in [(0x0214_0009, 5), (0x02ff_0009, 5), (0x01ff_0009, 4), (9, 1)] {
+        let mut card = FakeFunction::new(0x1af4, 0x1041);
+        card.capabilities(&[(0x40, &[head])]);
+        let mut bus = FakeBus::with(card);
+        let list = capability::list(&mut bus, at(3));
+        let readable = Readable::new(&mut bus, at(3), &list);
+        let read = (0x40..=255).filter(|&offset| readable.check(offset).is_ok());
+        assert_eq!(read.count(), words, "{head:#x}");
+    }
 }
 
 #[test]
