@@ -1,8 +1,10 @@
 //! Where a program begins and ends.
 
 use core::arch::global_asm;
+use core::convert::Infallible;
+use core::fmt;
 
-use crate::syscall;
+use crate::{println, syscall};
 
 /// What a program says at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +42,19 @@ impl Termination for ExitCode {
 impl Termination for Result<(), ExitCode> {
     fn code(self) -> ExitCode {
         self.err().unwrap_or(ExitCode::SUCCESS)
+    }
+}
+
+/// Of a server: it serves until it cannot, and the log gets why.
+impl<E: fmt::Display> Termination for Result<Infallible, E> {
+    fn code(self) -> ExitCode {
+        match self {
+            Ok(never) => match never {},
+            Err(failure) => {
+                println!("{failure}");
+                ExitCode::FAILURE
+            }
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use ipc::abi::startup::names;
 use ipc::abi::{Error, Handle, NEVER};
 use ipc::proto::{Message, stream};
 use sysroot::port::bind;
-use sysroot::{Event, ExitCode, Port, println, startup, syscall, time};
+use sysroot::{Event, Port, println, startup, syscall, time};
 
 /// COM1 of a PC, and its interrupt.
 const PORTS: &str = "ports:3f8";
@@ -24,7 +24,7 @@ const TELL_EVERY: u64 = 1_000_000_000;
 
 /// What the console's entry has to give it.
 #[derive(Clone, Copy)]
-enum Given {
+pub enum Given {
     /// The UART's I/O ports.
     Ports,
     /// Its interrupt.
@@ -51,7 +51,7 @@ impl Given {
 }
 
 /// Why there is no console, or no longer.
-enum Failure {
+pub enum Failure {
     /// The program's entry gives it less than it needs.
     NotGiven(Given),
     /// There is no UART.
@@ -77,17 +77,7 @@ impl fmt::Display for Failure {
 }
 
 /// Serves until the kernel lets it no longer.
-pub fn main() -> ExitCode {
-    match serve() {
-        Ok(never) => match never {},
-        Err(failure) => {
-            println!("{failure}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn serve() -> Result<Infallible, Failure> {
+pub fn main() -> Result<Infallible, Failure> {
     let interrupt = Given::Interrupt.handle()?;
     let acknowledge = || syscall::interrupt_ack(interrupt).map_err(Failure::Acknowledge);
     let uart = Uart::start(Ports(Given::Ports.handle()?)).map_err(Failure::Absent)?;

@@ -2,18 +2,13 @@
 #![no_std]
 #![no_main]
 
-use shell::process;
-use sysroot::ExitCode;
+use core::convert::Infallible;
+
+use shell::process::{self, Failure};
 
 sysroot::entry!(main);
 
-fn main() -> ExitCode {
+fn main() -> Result<Infallible, Failure> {
     process::attend();
-    match process::console() {
-        Ok(never) => match never {},
-        Err(failure) => {
-            sysroot::println!("{failure}");
-            ExitCode::FAILURE
-        }
-    }
+    process::console()
 }

@@ -7,4 +7,4 @@ mod threads;
 mod wiring;
 
 pub use doorway::attend;
-pub use threads::{console, remote};
+pub use threads::{Failure, console, remote};
