@@ -77,7 +77,7 @@ pub struct Exchange {
 pub struct Exchanged {
     /// Slots whose datagrams were taken, from the first on.
     pub sent: u16,
-    /// Slots that were filled, from the first on. None if not all was sent.
+    /// Slots that were filled, from the first on. None if not all was sent, or if what was sent cannot be waited for.
     pub received: u16,
 }
 
@@ -106,6 +106,10 @@ pub enum NetError {
     BadArgument,
     /// The operation is one of a socket, and the handle is none, or that of a socket of an earlier server; or the other way round.
     NotASocket,
+    /// The device has failed: nothing comes or goes until the net server is started again.
+    DeviceFailed,
+    /// The device has sent nothing for seconds, and has no room. It may again.
+    DeviceStalled,
 }
 
 impl fmt::Display for NetError {
@@ -124,6 +128,8 @@ impl fmt::Display for NetError {
             Self::NotASocket => {
                 f.write_str("no socket of the net server, which may have been started again")
             }
+            Self::DeviceFailed => f.write_str("the network device has failed"),
+            Self::DeviceStalled => f.write_str("the network device sends nothing"),
         }
     }
 }
@@ -146,9 +152,10 @@ crate::protocol! {
     /// Gives the socket a port, or any that is free for 0; answers which.
     8 Bind = bind(u16) -> u16;
     /// Sends the datagrams in these slots, in order; answers how many were taken, at least one: what cannot be sent ends the
-    /// batch, and is the error if it is the first. Parked while the device has no room.
+    /// batch, and is the error if it is the first. Parked while the device has no room, for some seconds at most.
     9 Send = send(Slots) -> u16;
-    /// Fills slots with datagrams that were received, in order; answers how many, at least one. Parked until there is one.
+    /// Fills slots with datagrams that were received, in order; answers how many, at least one. Parked until there is one, or the
+    /// device fails.
     10 Receive = receive(Slots) -> u16;
     /// Sends, and receives if all was sent: one call for each batch of who answers datagrams.
     11 Swap = exchange(Exchange) -> Exchanged;

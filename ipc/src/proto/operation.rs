@@ -194,11 +194,21 @@ impl<'a, P: Responder, O: Operation> Call<'a, P, O> {
     /// # Errors
     /// The kernel has no room for another parked call; the caller should be refused.
     pub fn park(self) -> Result<Aside<P, O>, Error> {
-        let parked = Parked {
-            reply: self.responder.park()?,
-            operation: PhantomData,
-        };
-        Ok((parked, Outcome(Answer::Parked)))
+        self.try_park().map_err(|(_, error)| error)
+    }
+    /// The same, for a call that can be answered where it cannot be set aside.
+    ///
+    /// # Errors
+    /// The call, and why.
+    pub fn try_park(self) -> Result<Aside<P, O>, (Self, Error)> {
+        match self.responder.park() {
+            Ok(reply) => {
+                let operation = PhantomData;
+                let parked = Parked { reply, operation };
+                Ok((parked, Outcome(Answer::Parked)))
+            }
+            Err(error) => Err((self, error)),
+        }
     }
 }
 

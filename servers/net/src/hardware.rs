@@ -12,7 +12,7 @@ use net::device::virtio::dma::{Given, give};
 use net::device::virtio::fault::Fault;
 use net::device::virtio::layout::{Layout, Place};
 use net::device::virtio::transport::{Registers, Signal, VirtioPci};
-use sysroot::{Connection, Mapping, port, startup, syscall, time};
+use sysroot::{Connection, Mapping, port, println, startup, syscall, time};
 
 /// Buffers of each queue. The rings and buffers of both fit the DMA memory of the entry in `system.toml`.
 const BUFFERS: usize = 128;
@@ -106,6 +106,10 @@ pub struct Function {
     configuration: Client<Connection>,
     interrupts: Vec<Handle>,
     signal: Signal,
+    /// An interrupt came that was not acknowledged.
+    is_masked: bool,
+    /// The log was told of the card's fault.
+    is_failed: bool,
 }
 
 impl Function {
@@ -125,6 +129,8 @@ impl Function {
             configuration,
             interrupts,
             signal,
+            is_masked: false,
+            is_failed: false,
         })
     }
 
@@ -142,11 +148,35 @@ impl Function {
         let _ = self.master(false);
     }
 
-    /// Lets interrupts come again.
+    /// These interrupts came. They come again once the card rests.
+    pub fn interrupted(&mut self, card: &mut NetworkCard, bits: u64) {
+        self.is_masked = true;
+        card.interrupted(bits);
+    }
+
+    /// Ends a batch; whether there is nothing more to do at once. Once a fault is found there is: to answer who waits.
     ///
     /// # Errors
     /// See the call `interrupt_ack`.
-    pub fn acknowledge(&self) -> Result<(), Error> {
+    pub fn rest(&mut self, card: &mut NetworkCard) -> Result<bool, Error> {
+        let rests = card.rest();
+        if let Some(fault) = card.fault() {
+            // No interrupt of it is of use any more.
+            let is_known = core::mem::replace(&mut self.is_failed, true);
+            if !is_known {
+                self.silence();
+                println!("the network device has failed: {fault}");
+            }
+            return Ok(is_known);
+        }
+        if rests && core::mem::take(&mut self.is_masked) {
+            self.acknowledge()?;
+        }
+        Ok(rests)
+    }
+
+    /// Lets interrupts come again.
+    fn acknowledge(&self) -> Result<(), Error> {
         let mut interrupts = self.interrupts.iter();
         interrupts.try_for_each(|&handle| syscall::interrupt_ack(handle))
     }

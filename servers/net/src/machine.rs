@@ -12,14 +12,14 @@ use ipc::abi::{Error, Handle, NEVER, Rights};
 use ipc::proto::init::{Client as InitClient, CommandLine, InitError};
 use ipc::proto::net::dispatch;
 use ipc::proto::system::INIT;
-use ipc::proto::{CallError, Message, remote};
+use ipc::proto::{CallError, Message};
 use net::pace::Pace;
 use net::server::{Machine, Memory, Server};
 use net::settings::{self, Settings};
 use net::stack::Stack;
 use sysroot::{
-    Connection, Event, ExitCode, Mapping, Mutex, OwnedHandle, Port, handle, println, startup,
-    syscall, thread, time,
+    Connection, Event, Mapping, Mutex, OwnedHandle, Port, handle, println, startup, syscall,
+    thread, time,
 };
 
 use crate::hardware::{self, Function, NetworkCard};
@@ -31,7 +31,7 @@ const ENDPOINT: &str = "serve:net";
 const INIT_TIMEOUT: u64 = 1_000_000_000;
 
 /// Why there is no network server, or no longer.
-enum Failure {
+pub enum Failure {
     /// The program's entry does not give it this.
     NotGiven(&'static str),
     /// init does not say what the command line is.
@@ -57,37 +57,23 @@ impl fmt::Display for Failure {
 }
 
 /// Serves until the kernel lets it no longer.
-pub fn main() -> ExitCode {
-    match serve() {
-        Ok(never) => match never {},
-        Err(failure) => {
-            println!("{failure}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn serve() -> Result<Infallible, Failure> {
+pub fn main() -> Result<Infallible, Failure> {
     let endpoint = startup::handle(ENDPOINT).ok_or(Failure::NotGiven(ENDPOINT))?;
     let line = command_line()?;
     let settings = read_settings(&line);
-    let (card, wire) = match open_card() {
-        Some((card, function)) => (Some(card), Some(Wire::new(function))),
-        None => (None, None),
-    };
+    let (card, function) = open_card().unzip();
     // Nobody else knows when exactly this program started.
     let seed = syscall::rdtsc();
     let mut stack = card.map(|card| Stack::new(card, settings, seed, time::now()));
     let shell = shell::open(&line, stack.as_mut());
-    let remote = shell.as_ref().map(Shell::endpoint);
     let server = Server::new(Kernel { endpoint }, stack);
     let state = Arc::new(Mutex::new(State {
         server,
         shell,
-        wire,
+        function,
         pace: Pace::default(),
     }));
-    if let Some(remote) = remote {
+    if let Some(remote) = startup::handle(shell::ENDPOINT) {
         let state = Arc::clone(&state);
         thread::spawn(move || {
             let failure = serve_at(&state, remote, Calls::Remote);
@@ -101,10 +87,9 @@ fn serve() -> Result<Infallible, Failure> {
 /// What both threads serve.
 struct State {
     server: Server<Kernel, NetworkCard, Port>,
-    /// `None` where it is off: who waits for sessions waits for ever.
-    shell: Option<Shell>,
+    shell: Shell,
     /// `None` on a machine without a card.
-    wire: Option<Wire>,
+    function: Option<Function>,
     pace: Pace,
 }
 
@@ -112,23 +97,26 @@ impl State {
     /// Lets the network and the remote shell go on; gives the time when they have something to do by themselves.
     fn turn(&mut self, port: &mut Port) -> Result<u64, Failure> {
         self.server.poll(port);
-        let shell = match (&mut self.shell, self.server.stack()) {
-            (Some(shell), Some(stack)) => shell.turn(stack, port),
-            _ => None,
-        };
+        let stack = self.server.stack();
+        let shell = stack.and_then(|stack| self.shell.turn(stack, port));
         let dues = [self.server.deadline(), shell];
         let due = dues.into_iter().flatten().min().unwrap_or(NEVER);
-        let rests = match (&mut self.wire, self.server.stack()) {
-            (Some(wire), Some(stack)) => wire.rest(stack.nic()).map_err(Failure::Acknowledge)?,
+        let rests = match (&mut self.function, self.server.stack()) {
+            (Some(function), Some(stack)) => {
+                let rests = function.rest(stack.nic());
+                rests.map_err(Failure::Acknowledge)?
+            }
             _ => true,
         };
-        Ok(due.min(self.pace.after(rests, time::now)))
+        // While the card has more nothing else is due by itself: a pause is short, and what is due would end it.
+        let pace = self.pace.after(rests, time::now);
+        Ok(if rests { due } else { pace })
     }
 
     /// The card interrupted.
     fn interrupted(&mut self, bits: u64) {
-        if let (Some(wire), Some(stack)) = (&mut self.wire, self.server.stack()) {
-            wire.interrupted(stack.nic(), bits);
+        if let (Some(function), Some(stack)) = (&mut self.function, self.server.stack()) {
+            function.interrupted(stack.nic(), bits);
         }
     }
 }
@@ -156,18 +144,15 @@ fn serve_at(state: &Mutex<State>, endpoint: Handle, calls: Calls) -> Failure {
             continue;
         }
         let State { server, shell, .. } = &mut *state;
-        match (event, calls, shell) {
-            (Event::Call { badge }, Calls::Net, _) => {
+        match (event, calls) {
+            (Event::Call { badge }, Calls::Net) => {
                 port.serve(badge, &mut message, server, dispatch);
             }
-            (Event::Call { badge }, Calls::Remote, Some(shell)) => {
-                port.serve(badge, &mut message, shell.remote(), remote::serve);
-            }
-            (Event::Closed { badge }, Calls::Net, _) => server.closed(badge),
-            (Event::Closed { badge }, Calls::Remote, Some(shell)) => shell.remote().closed(badge),
-            (Event::Failed(error), ..) => return Failure::Receive(error),
-            (Event::Call { .. } | Event::Closed { .. }, Calls::Remote, None)
-            | (Event::Notified(_) | Event::TimedOut, ..) => {}
+            (Event::Call { badge }, Calls::Remote) => shell.serve(badge, &mut message, &mut port),
+            (Event::Closed { badge }, Calls::Net) => server.closed(badge),
+            (Event::Closed { badge }, Calls::Remote) => shell.closed(badge),
+            (Event::Failed(error), _) => return Failure::Receive(error),
+            (Event::Notified(_) | Event::TimedOut, _) => {}
         }
     }
 }
@@ -180,46 +165,6 @@ fn open_card() -> Option<(NetworkCard, Function)> {
         Err(failure) => println!("no network device: {failure}"),
     }
     None
-}
-
-/// What is between the card and the loop: interrupts that came and were not acknowledged, and a fault that was told.
-struct Wire {
-    function: Function,
-    interrupted: bool,
-    failed: bool,
-}
-
-impl Wire {
-    const fn new(function: Function) -> Self {
-        Self {
-            function,
-            interrupted: false,
-            failed: false,
-        }
-    }
-
-    /// These interrupts came. They come again once the card rests.
-    fn interrupted(&mut self, card: &mut NetworkCard, bits: u64) {
-        self.interrupted = true;
-        card.interrupted(bits);
-    }
-
-    /// Ends a batch; whether the card has nothing more to give at once.
-    fn rest(&mut self, card: &mut NetworkCard) -> Result<bool, Error> {
-        let rests = card.rest();
-        if let Some(fault) = card.fault() {
-            if !core::mem::replace(&mut self.failed, true) {
-                self.function.silence();
-                println!("the network device has failed: {fault}");
-            }
-            // No interrupt of it is of use any more.
-            return Ok(true);
-        }
-        if rests && core::mem::take(&mut self.interrupted) {
-            self.function.acknowledge()?;
-        }
-        Ok(rests)
-    }
 }
 
 fn command_line() -> Result<CommandLine, Failure> {

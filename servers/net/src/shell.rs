@@ -6,7 +6,9 @@ use core::fmt;
 use ipc::abi::{Error, Handle, Rights};
 use ipc::bootfs::{Bootfs, REMOTE_KEYS};
 use ipc::proto::net::NetError;
+use ipc::proto::{Message, remote};
 use net::device::Nic;
+use net::remote::off::Off;
 use net::remote::refusals::Refusals;
 use net::remote::settings::{self, Mistake, Wanted};
 use net::remote::{Mint, Outlet, Remote};
@@ -16,10 +18,10 @@ use sysroot::random::Generator;
 use sysroot::{OwnedHandle, Port, handle, mapping, println, startup, time};
 
 /// Where the shell waits for sessions.
-const ENDPOINT: &str = "serve:remote";
+pub const ENDPOINT: &str = "serve:remote";
 
 /// Why the remote shell is off although the command line asks for it.
-enum Off<'a> {
+enum Reason<'a> {
     Mistake(Mistake<'a>),
     /// There is nothing by which somebody could reach it.
     NoDevice,
@@ -31,7 +33,7 @@ enum Off<'a> {
     Bind(NetError),
 }
 
-impl fmt::Display for Off<'_> {
+impl fmt::Display for Reason<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Mistake(mistake) => mistake.fmt(f),
@@ -45,43 +47,52 @@ impl fmt::Display for Off<'_> {
     }
 }
 
+/// The remote shell.
+pub enum Shell {
+    /// Nobody comes.
+    Off(Off<Port>),
+    /// It has a port.
+    On(Box<Open>),
+}
+
 /// The remote shell, on.
-pub struct Shell {
-    endpoint: Handle,
+pub struct Open {
     remote: Remote<Sessions, Port>,
     outlet: Outlet,
     refusals: Refusals,
 }
 
 /// Turns the remote shell on, if the command line asks for it; the log says whether it is.
-pub fn open<D: Nic>(line: &str, stack: Option<&mut Stack<D>>) -> Option<Shell> {
-    let opened = try_open(line, stack);
-    opened.unwrap_or_else(|off| {
-        println!("{off}; the remote shell is off");
+pub fn open<D: Nic>(line: &str, stack: Option<&mut Stack<D>>) -> Shell {
+    let opened = try_open(line, stack).unwrap_or_else(|reason| {
+        println!("{reason}; the remote shell is off");
         None
-    })
+    });
+    opened.map_or_else(
+        || Shell::Off(Off::default()),
+        |open| Shell::On(Box::new(open)),
+    )
 }
 
 fn try_open<'a, D: Nic>(
     line: &'a str,
     stack: Option<&mut Stack<D>>,
-) -> Result<Option<Shell>, Off<'a>> {
+) -> Result<Option<Open>, Reason<'a>> {
     let keys = mapping::bootfs().ok().and_then(|bytes| {
         let archive = Bootfs::parse(bytes).ok()?;
         Some(archive.find(REMOTE_KEYS)?.data)
     });
-    let (port, access) = match settings::read(line, keys).map_err(Off::Mistake)? {
+    let (port, access) = match settings::read(line, keys).map_err(Reason::Mistake)? {
         Wanted::Off => return Ok(None),
         Wanted::At(port, access) => (port.get(), access),
     };
-    let stack = stack.ok_or(Off::NoDevice)?;
-    let endpoint = startup::handle(ENDPOINT).ok_or(Off::NotGiven)?;
-    let random = random(Generator::new().ok_or(Off::NoRandom)?);
-    let socket = stack.bind(port).map_err(Off::Bind)?;
+    let stack = stack.ok_or(Reason::NoDevice)?;
+    let endpoint = startup::handle(ENDPOINT).ok_or(Reason::NotGiven)?;
+    let random = random(Generator::new().ok_or(Reason::NoRandom)?);
+    let socket = stack.bind(port).map_err(Reason::Bind)?;
     println!("remote shell at UDP port {port}, {access}");
     let sessions = Sessions { endpoint };
-    Ok(Some(Shell {
-        endpoint,
+    Ok(Some(Open {
         remote: Remote::new(sessions, access.into_mode(), random, time::now()),
         outlet: Outlet::new(socket),
         refusals: Refusals::default(),
@@ -99,17 +110,38 @@ fn random(generator: Generator) -> Random {
 }
 
 impl Shell {
-    /// Where it is called.
-    pub const fn endpoint(&self) -> Handle {
-        self.endpoint
+    /// Serves a call.
+    pub fn serve(&mut self, badge: u64, message: &mut Message<OwnedHandle>, port: &mut Port) {
+        match self {
+            Self::Off(off) => port.serve(badge, message, off, remote::serve),
+            Self::On(open) => port.serve(badge, message, open.remote(), remote::serve),
+        }
     }
+
+    /// Nobody has a handle with this badge any more.
+    pub fn closed(&mut self, badge: u64) {
+        if let Self::On(open) = self {
+            open.remote().closed(badge);
+        }
+    }
+
+    /// Lets it go on; gives the time when it has something to do by itself.
+    pub fn turn<D: Nic>(&mut self, stack: &mut Stack<D>, port: &mut Port) -> Option<u64> {
+        match self {
+            Self::Off(_) => None,
+            Self::On(open) => open.turn(stack, port),
+        }
+    }
+}
+
+impl Open {
     /// Its sessions, at the present time.
-    pub fn remote(&mut self) -> &mut Remote<Sessions, Port> {
+    fn remote(&mut self) -> &mut Remote<Sessions, Port> {
         self.remote.at(time::now());
         &mut self.remote
     }
-    /// Lets it go on; gives the time when it has something to do by itself.
-    pub fn turn<D: Nic>(&mut self, stack: &mut Stack<D>, port: &mut Port) -> Option<u64> {
+
+    fn turn<D: Nic>(&mut self, stack: &mut Stack<D>, port: &mut Port) -> Option<u64> {
         let (remote, now) = (&mut self.remote, time::now());
         self.outlet.turn(stack, remote, port, now);
         if let Some(refused) = self.refusals.tell(remote.statistics(), now) {

@@ -112,7 +112,7 @@ drops! {
     malformed => "malformed";
     /// Frames whose checksum of IPv4, ICMP or UDP is wrong.
     checksum => "wrong checksum";
-    /// Frames that are neither ARP nor IPv4, and datagrams that are neither ICMP nor UDP.
+    /// Frames that are neither ARP nor IPv4, datagrams that are neither ICMP nor UDP, and ICMP of other kinds than echo and unreachable.
     protocol => "other protocol";
     /// Frames and datagrams for somebody else.
     elsewhere => "for another host";
@@ -122,10 +122,14 @@ drops! {
     no_port => "port without socket";
     /// UDP datagrams whose socket has no room left: its program reads too slowly.
     queue_full => "socket full";
-    /// Datagrams to be sent for which nobody on the link answered ARP.
+    /// Datagrams and echo requests to be sent for which nobody on the link answered ARP.
     unanswered => "no answer to ARP";
-    /// Datagrams to be sent that waited for an answer to ARP with too many others.
+    /// Datagrams to be sent that would have waited for an answer to ARP with too many others.
     waiting_full => "too many wait for ARP";
+    /// Datagrams and echo requests to be sent that waited when the device failed or stalled.
+    device => "device failed or stalled";
+    /// Answers to echo requests that nobody made, or no longer waits for.
+    unasked => "echo not asked for";
 }
 
 /// What a socket did.
@@ -145,8 +149,10 @@ pub struct SocketStatistics {
     pub unanswered: u64,
     /// Messages of other hosts that a datagram did not reach its port.
     pub refused: u64,
-    /// Datagrams that could not be taken: too large, unreachable, or for an address that is no host's.
+    /// Datagrams that could not be taken: too large, unreachable, for an address that is no host's, or by a device that has failed.
     pub failed: u64,
+    /// Datagrams that were taken and dropped here: too many waited for ARP, or the device failed or stalled.
+    pub dropped: u64,
 }
 
 /// A socket, as others see it.

@@ -38,7 +38,7 @@ fn wire_bytes_are_pinned() {
     };
     assert_eq!(
         bytes(&counters),
-        [1, 0xac, 2, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 9]
+        [1, 0xac, 2, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0]
     );
     let ping = Ping {
         host,
@@ -61,7 +61,10 @@ fn wire_bytes_are_pinned() {
             ..SocketStatistics::default()
         },
     };
-    assert_eq!(bytes(&socket), [1, 0xac, 2, 1, 7, 2, 0, 0, 0, 0, 0, 0, 9]);
+    assert_eq!(
+        bytes(&socket),
+        [1, 0xac, 2, 1, 7, 2, 0, 0, 0, 0, 0, 0, 9, 0]
+    );
     let errors = [
         NetError::NoDevice,
         NetError::PortTaken,
@@ -74,6 +77,8 @@ fn wire_bytes_are_pinned() {
         NetError::Busy,
         NetError::BadArgument,
         NetError::NotASocket,
+        NetError::DeviceFailed,
+        NetError::DeviceStalled,
     ];
     for (number, error) in errors.iter().enumerate() {
         assert_eq!(bytes(error), [number as u8]);

@@ -24,6 +24,9 @@ pub trait Nic: phy::Device {
     /// Whether frames pass.
     fn link(&self) -> Link;
 
+    /// Whether it does not work any more. Then no frame comes or goes.
+    fn has_failed(&self) -> bool;
+
     /// What it has counted.
     fn counters(&self) -> DeviceCounters;
 }

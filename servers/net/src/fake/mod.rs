@@ -23,6 +23,8 @@ pub struct Rings {
     pub sent: VecDeque<Vec<u8>>,
     /// Frames that it has room for.
     pub room: usize,
+    /// It does not work any more.
+    pub has_failed: bool,
 }
 
 /// A device whose rings the test has as well.
@@ -74,7 +76,8 @@ impl Device for FakeNic {
     }
     fn transmit(&mut self, _: Instant) -> Option<Tx> {
         let rings = self.rings.borrow();
-        (rings.sent.len() < rings.room).then(|| Tx(Rc::clone(&self.rings)))
+        let has_room = !rings.has_failed && rings.sent.len() < rings.room;
+        has_room.then(|| Tx(Rc::clone(&self.rings)))
     }
     fn capabilities(&self) -> DeviceCapabilities {
         let mut capabilities = DeviceCapabilities::default();
@@ -89,7 +92,14 @@ impl Nic for FakeNic {
         self.mac
     }
     fn link(&self) -> Link {
-        Link::Up
+        if self.has_failed() {
+            Link::Failed
+        } else {
+            Link::Up
+        }
+    }
+    fn has_failed(&self) -> bool {
+        self.rings.borrow().has_failed
     }
     fn counters(&self) -> DeviceCounters {
         DeviceCounters::default()

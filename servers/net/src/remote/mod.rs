@@ -4,6 +4,7 @@
 //! goes out as the link takes it, what came is given to who reads. Nothing here waits, and time is passed in. Memory is bounded:
 //! sessions are few, and of each one there are few calls that wait, beside what the wire keeps.
 
+pub mod off;
 mod outlet;
 pub mod refusals;
 mod service;

@@ -80,3 +80,6 @@ impl Outlet {
         remote.deadline().filter(|_| self.held.is_none())
     }
 }
+
+#[cfg(test)]
+mod tests;

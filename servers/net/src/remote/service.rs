@@ -49,7 +49,7 @@ impl<M: Mint<Handle = P::Handle>, P: Responder> RemoteService<P> for Remote<M, P
 }
 
 /// What is answered to a handle that is no session's of this server.
-const fn stranger(badge: u64) -> RemoteError {
+pub(super) const fn stranger(badge: u64) -> RemoteError {
     if badge & SESSION_BADGE == 0 {
         RemoteError::NotYours
     } else {

@@ -102,9 +102,14 @@ impl<M: Machine, D: Nic, P: Responder<Handle = M::Handle>> Service<P> for Server
             false => socket.fill(stack, id, exchange.receive),
         };
         if sent == exchange.send.count && received == 0 {
-            let (reply, outcome) = call.park().map_err(|_| NetError::Busy)?;
-            socket.receiver = Some(Receiver::Exchange(reply, exchange.receive, sent));
-            return Ok(outcome);
+            return match call.try_park() {
+                Ok((reply, outcome)) => {
+                    socket.receiver = Some(Receiver::Exchange(reply, exchange.receive, sent));
+                    Ok(outcome)
+                }
+                // What was sent must not be sent again.
+                Err((call, _)) => Ok(call.reply(Exchanged { sent, received })),
+            };
         }
         stack.discard(id, received.into());
         Ok(call.reply(Exchanged { sent, received }))

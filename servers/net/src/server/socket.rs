@@ -123,6 +123,9 @@ impl<S: Memory, P: Responder> Socket<S, P> {
             }
         }
         if stack.datagram(id, 0).is_none() {
+            if stack.has_failed() {
+                self.end_receiver(responder);
+            }
             return;
         }
         // What a caller that has given up was to get waits for the next.
@@ -141,6 +144,22 @@ impl<S: Memory, P: Responder> Socket<S, P> {
         if let Ok(received) = answered {
             stack.discard(id, received.into());
         }
+    }
+}
+
+impl<S: Memory, P: Responder> Socket<S, P> {
+    /// Answers who waits for what cannot come any more.
+    fn end_receiver(&mut self, responder: &mut P) {
+        // A caller that is gone does not need to know.
+        let _ = match self.receiver.take() {
+            None => return,
+            Some(Receiver::Receive(reply, _)) => reply.refuse(responder, &NetError::DeviceFailed),
+            // What was sent is to be known: the next call is told why there is no answer.
+            Some(Receiver::Exchange(reply, _, sent)) => {
+                let received = 0;
+                reply.answer(responder, &Exchanged { sent, received })
+            }
+        };
     }
 }
 

@@ -64,6 +64,7 @@ impl<D: Nic> Stack<D> {
         }
         let port = match port {
             0 => self.free_port(),
+            // Whether or not it is used.
             DHCP_CLIENT => return Err(NetError::PortTaken),
             port if self.has_port(port) => return Err(NetError::PortTaken),
             port => port,
@@ -128,7 +129,7 @@ impl<D: Nic> Stack<D> {
     /// Sends a datagram of so many bytes, which `fill` writes.
     ///
     /// # Errors
-    /// `TooLarge`; `BadArgument` for what is not the address of one host and port; `Unreachable`.
+    /// `TooLarge`; `BadArgument` for what is not the address of one host and port; `Unreachable`; `DeviceFailed`, `DeviceStalled`.
     pub fn send(
         &mut self,
         id: SocketId,
@@ -164,6 +165,9 @@ impl<D: Nic> Stack<D> {
         if to.port() == 0 {
             return Err(NetError::BadArgument);
         }
+        if self.has_failed() {
+            return Err(NetError::DeviceFailed);
+        }
         let hop = self.next_hop(*to.ip())?;
         if self.waiting.is_silent(hop, now) {
             return Err(NetError::Unreachable);
@@ -173,7 +177,10 @@ impl<D: Nic> Stack<D> {
             false => self.send_datagram(id, to, len, fill, now),
         };
         match attempt {
-            Attempt::NoRoom => Ok(Sending::NoRoom),
+            Attempt::NoRoom => match self.outage(now) {
+                Some(error) => Err(error),
+                None => Ok(Sending::NoRoom),
+            },
             Attempt::Sent => Ok(Sending::Taken),
             Attempt::NoNeighbour => {
                 let mut bytes = vec![0; len].into_boxed_slice();
@@ -282,10 +289,15 @@ impl<D: Nic> Stack<D> {
         }
     }
 
-    pub(super) fn count_unanswered(&mut self, id: SocketId) {
+    /// Counts a datagram that was taken and not sent.
+    pub(super) fn count_unsent(
+        &mut self,
+        id: SocketId,
+        reason: fn(&mut SocketStatistics) -> &mut u64,
+    ) {
         if let Some(endpoint) = self.endpoint(id) {
-            let unanswered = &mut endpoint.statistics.unanswered;
-            *unanswered = unanswered.saturating_add(1);
+            let count = reason(&mut endpoint.statistics);
+            *count = count.saturating_add(1);
         }
     }
 }

@@ -38,7 +38,7 @@ struct Echo {
 #[derive(Debug)]
 pub(super) struct Echoes {
     handle: SocketHandle,
-    identifier: u16,
+    pub identifier: u16,
     next: u16,
     pending: Vec<Echo>,
     ended: VecDeque<(EchoId, Result<u64, NetError>)>,
@@ -68,6 +68,25 @@ impl Echoes {
         }
     }
 
+    /// A number that no other one has.
+    fn free_id(&mut self) -> EchoId {
+        loop {
+            let id = EchoId(self.next);
+            self.next = id.0.wrapping_add(1);
+            let of_ended = self.ended.iter().map(|(ended, _)| *ended);
+            let mut others = self.pending.iter().map(|echo| echo.id).chain(of_ended);
+            if others.all(|other| other != id) {
+                return id;
+            }
+        }
+    }
+
+    /// Ends all of them.
+    pub fn end_all(&mut self, error: NetError) {
+        let ended = self.pending.drain(..).map(|echo| (echo.id, Err(error)));
+        self.ended.extend(ended);
+    }
+
     /// When the first of them is over, if no answer comes.
     pub fn deadline(&self) -> Option<u64> {
         self.pending.iter().map(|echo| echo.deadline).min()
@@ -94,7 +113,8 @@ impl<D: Nic> Stack<D> {
     /// Asks a host for an echo of so many bytes, to be there by the deadline.
     ///
     /// # Errors
-    /// `TooLarge`; `BadArgument` for what is not the address of one host; `Unreachable`; `Busy` if too many are under way.
+    /// `TooLarge`; `BadArgument` for what is not the address of one host; `Unreachable`; `Busy` if too many are under way;
+    /// `DeviceFailed`, `DeviceStalled`.
     pub fn ping(
         &mut self,
         host: Ipv4Addr,
@@ -105,6 +125,9 @@ impl<D: Nic> Stack<D> {
         if bytes > usize::from(DATAGRAM_MAX) {
             return Err(NetError::TooLarge);
         }
+        if let Some(error) = self.outage(now) {
+            return Err(error);
+        }
         let hop = self.next_hop(host)?;
         if self.waiting.is_silent(hop, now) {
             return Err(NetError::Unreachable);
@@ -113,8 +136,7 @@ impl<D: Nic> Stack<D> {
         if underway >= ECHOES_MAX {
             return Err(NetError::Busy);
         }
-        let id = EchoId(self.echoes.next);
-        self.echoes.next = id.0.wrapping_add(1);
+        let id = self.echoes.free_id();
         self.echoes.pending.push(Echo {
             id,
             host,
@@ -190,11 +212,15 @@ impl<D: Nic> Stack<D> {
             };
             let mut pending = self.echoes.pending.iter();
             let asked = |echo: &&Echo| echo.id.0 == seq_no && from == IpAddress::Ipv4(echo.host);
-            if let Some((id, sent)) = pending
+            match pending
                 .find(asked)
                 .and_then(|echo| Some((echo.id, echo.sent?)))
             {
-                self.echoes.end(id, Ok(now.saturating_sub(sent)));
+                Some((id, sent)) => self.echoes.end(id, Ok(now.saturating_sub(sent))),
+                None => {
+                    let unasked = &mut self.gate.drops.unasked;
+                    *unasked = unasked.saturating_add(1);
+                }
             }
         }
     }

@@ -21,6 +21,8 @@ pub struct Addresses {
     pub own: Option<Ipv4Cidr>,
     /// UDP ports that somebody has.
     pub ports: Vec<u16>,
+    /// What this host's echo requests are known by.
+    pub identifier: u16,
 }
 
 impl Addresses {
@@ -29,6 +31,7 @@ impl Addresses {
             mac,
             own: None,
             ports: Vec::new(),
+            identifier: 0,
         }
     }
 
@@ -100,6 +103,9 @@ fn fragment(drops: &mut Drops) -> &mut u64 {
 fn no_port(drops: &mut Drops) -> &mut u64 {
     &mut drops.no_port
 }
+fn unasked(drops: &mut Drops) -> &mut u64 {
+    &mut drops.unasked
+}
 
 fn ethernet(frame: &[u8], addresses: &Addresses) -> Result<Option<Notice>, Reason> {
     let frame = EthernetFrame::new_checked(frame).map_err(|_| malformed as Reason)?;
@@ -137,7 +143,7 @@ fn ipv4(bytes: &[u8], addresses: &Addresses) -> Result<Option<Notice>, Reason> {
         return Err(elsewhere);
     }
     match packet.next_header() {
-        IpProtocol::Icmp => icmp(packet.payload()),
+        IpProtocol::Icmp => icmp(packet.payload(), addresses),
         IpProtocol::Udp => {
             let datagram =
                 UdpPacket::new_checked(packet.payload()).map_err(|_| malformed as Reason)?;
@@ -145,7 +151,7 @@ fn ipv4(bytes: &[u8], addresses: &Addresses) -> Result<Option<Notice>, Reason> {
                 return Err(wrong_checksum);
             }
             let port = datagram.dst_port();
-            let is_known = port == DHCP_CLIENT || addresses.ports.contains(&port);
+            let is_known = addresses.ports.contains(&port);
             let is_for_all = addresses.own.is_none_or(|own| own.address() != to);
             match (is_known, is_for_all) {
                 (true, _) => Ok(Some(Notice::Datagram(port))),
@@ -157,14 +163,17 @@ fn ipv4(bytes: &[u8], addresses: &Addresses) -> Result<Option<Notice>, Reason> {
     }
 }
 
-fn icmp(bytes: &[u8]) -> Result<Option<Notice>, Reason> {
+fn icmp(bytes: &[u8], addresses: &Addresses) -> Result<Option<Notice>, Reason> {
     let packet = Icmpv4Packet::new_checked(bytes).map_err(|_| malformed as Reason)?;
     if !packet.verify_checksum() {
         return Err(wrong_checksum);
     }
     match packet.msg_type() {
         Icmpv4Message::DstUnreachable => Ok(bytes.get(8..).and_then(returned)),
-        _ => Ok(None),
+        Icmpv4Message::EchoRequest => Ok(None),
+        Icmpv4Message::EchoReply if packet.echo_ident() == addresses.identifier => Ok(None),
+        Icmpv4Message::EchoReply => Err(unasked),
+        _ => Err(other_protocol),
     }
 }
 

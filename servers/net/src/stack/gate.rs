@@ -10,6 +10,16 @@ use super::frame::{Addresses, Notice, Verdict, judge};
 use crate::device::Nic;
 use ipc::proto::net::Drops;
 
+/// Messages that a port is not there which are sent in a row.
+const UNREACHABLES_MAX: u64 = 50;
+/// Nanoseconds from one to the next, when all those have gone.
+const UNREACHABLE_NS: u64 = 10_000_000;
+
+/// smoltcp's time, in nanoseconds since boot.
+const fn nanoseconds(now: Instant) -> u64 {
+    (now.total_micros() as u64).saturating_mul(1000)
+}
+
 /// Frames in one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
@@ -35,6 +45,9 @@ pub struct Gate<D> {
     pub notice: Option<Notice>,
     /// Whether the device had no room when it was last asked to send.
     pub is_full: bool,
+    /// Since when it has had none, in nanoseconds since boot.
+    pub full_since: Option<u64>,
+    unreachables: Bucket,
     pub received: Traffic,
     pub sent: Traffic,
     pub drops: Drops,
@@ -47,6 +60,8 @@ impl<D: Nic> Gate<D> {
             nic,
             notice: None,
             is_full: false,
+            full_since: None,
+            unreachables: Bucket::default(),
             received: Traffic::default(),
             sent: Traffic::default(),
             drops: Drops::default(),
@@ -55,6 +70,11 @@ impl<D: Nic> Gate<D> {
 
     pub const fn nic(&mut self) -> &mut D {
         &mut self.nic
+    }
+
+    /// Whether the device had no room, and has some again.
+    pub fn has_room_again(&mut self, now: u64) -> bool {
+        self.full_since.is_some() && self.transmit(super::instant(now)).is_some()
     }
 }
 
@@ -76,6 +96,8 @@ impl<D: Nic> Device for Gate<D> {
             notice: &mut self.notice,
             received: &mut self.received,
             drops: &mut self.drops,
+            unreachables: &mut self.unreachables,
+            now: nanoseconds(now),
         };
         let outgoing = Outgoing {
             token: reply,
@@ -87,6 +109,11 @@ impl<D: Nic> Device for Gate<D> {
     fn transmit(&mut self, now: Instant) -> Option<Self::TxToken<'_>> {
         let token = self.nic.transmit(now);
         self.is_full = token.is_none();
+        self.full_since = match (self.full_since, self.is_full) {
+            (_, false) => None,
+            (None, true) => Some(nanoseconds(now)),
+            (since, true) => since,
+        };
         Some(Outgoing {
             token: token?,
             sent: &mut self.sent,
@@ -109,6 +136,8 @@ pub struct Incoming<'a, T> {
     notice: &'a mut Option<Notice>,
     received: &'a mut Traffic,
     drops: &'a mut Drops,
+    unreachables: &'a mut Bucket,
+    now: u64,
 }
 
 impl<T: RxToken> RxToken for Incoming<'_, T> {
@@ -119,15 +148,20 @@ impl<T: RxToken> RxToken for Incoming<'_, T> {
             notice,
             received,
             drops,
+            unreachables,
+            now,
         } = self;
         token.consume(|frame| {
             received.count(frame.len());
             match judge(frame, addresses) {
                 Verdict::Pass(found) => {
+                    *notice = found;
                     if found == Some(Notice::NoPort) {
                         drops.no_port = drops.no_port.saturating_add(1);
+                        if !unreachables.take(now) {
+                            return take(&[]);
+                        }
                     }
-                    *notice = found;
                     take(frame)
                 }
                 Verdict::Drop(reason) => {
@@ -139,6 +173,39 @@ impl<T: RxToken> RxToken for Incoming<'_, T> {
                 }
             }
         })
+    }
+}
+
+/// Messages that a port is not there which may still be sent: whom they go to, anybody may have put there, and they are longer than
+/// the shortest datagram.
+#[derive(Debug)]
+struct Bucket {
+    tokens: u64,
+    /// When the last token came.
+    filled: u64,
+}
+
+impl Default for Bucket {
+    fn default() -> Self {
+        Self {
+            tokens: UNREACHABLES_MAX,
+            filled: 0,
+        }
+    }
+}
+
+impl Bucket {
+    /// Takes a token, if there is one.
+    const fn take(&mut self, now: u64) -> bool {
+        let new = now.saturating_sub(self.filled) / UNREACHABLE_NS;
+        self.filled = self.filled.saturating_add(new * UNREACHABLE_NS);
+        self.tokens = self.tokens.saturating_add(new);
+        if self.tokens > UNREACHABLES_MAX {
+            self.tokens = UNREACHABLES_MAX;
+        }
+        let is_there = self.tokens > 0;
+        self.tokens = self.tokens.saturating_sub(1);
+        is_there
     }
 }
 

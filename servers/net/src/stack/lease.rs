@@ -7,6 +7,7 @@ use smoltcp::socket::dhcpv4;
 use smoltcp::wire::{IpCidr, Ipv4Cidr};
 
 use super::Stack;
+use super::frame::DHCP_CLIENT;
 use crate::device::Nic;
 use crate::settings::{Settings, is_host, is_neighbour};
 
@@ -16,6 +17,7 @@ impl<D: Nic> Stack<D> {
         match settings {
             Settings::Dhcp => {
                 self.dhcp = Some(self.sockets.add(dhcpv4::Socket::new()));
+                self.gate.addresses.ports.push(DHCP_CLIENT);
                 self.configured = Configured::Asking;
             }
             Settings::Static { address, gateway } => {

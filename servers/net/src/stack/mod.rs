@@ -20,7 +20,7 @@ mod waiting;
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 
-use ipc::proto::net::{Configured, Counters, Interface as Report};
+use ipc::proto::net::{Configured, Counters, Interface as Report, NetError};
 use smoltcp::iface::{
     Config, Interface, PollIngressSingleResult, PollResult, SocketHandle, SocketSet,
 };
@@ -43,6 +43,8 @@ use waiting::Waiting;
 /// Frames that one poll takes from the device at most, so that callers are served between them: no more than one socket has room
 /// for, so that a program which keeps up loses nothing.
 const FRAMES_MAX: usize = DATAGRAMS_MAX;
+/// How long the device may have no room for a frame, in nanoseconds, until nobody waits for it any longer.
+const STALL: u64 = 3_000_000_000;
 
 /// The network.
 pub struct Stack<D: Nic> {
@@ -89,6 +91,7 @@ impl<D: Nic> Stack<D> {
             waiting: Waiting::default(),
             has_more: true,
         };
+        stack.gate.addresses.identifier = stack.echoes.identifier;
         stack.configure(settings);
         stack
     }
@@ -101,7 +104,7 @@ impl<D: Nic> Stack<D> {
     /// Takes what has arrived, and sends what can go.
     pub fn poll(&mut self, now: u64) {
         self.has_more = false;
-        let mut arp = false;
+        let mut retries = self.gate.has_room_again(now);
         for frame in 0.. {
             if frame == FRAMES_MAX {
                 self.has_more = true;
@@ -114,15 +117,35 @@ impl<D: Nic> Stack<D> {
                 PollIngressSingleResult::None => break,
                 PollIngressSingleResult::PacketProcessed => {}
                 PollIngressSingleResult::SocketStateChanged => {
-                    arp |= self.gate.notice == Some(Notice::Arp);
+                    retries |= self.gate.notice == Some(Notice::Arp);
                     self.take_in(now);
                 }
             }
         }
         self.renew_lease();
         self.egress(now);
-        self.send_waiting(arp, now);
+        self.send_waiting(retries, now);
+        if let Some(error) = self.outage(now) {
+            self.abandon_waiting(error);
+        }
+        if self.has_failed() {
+            self.echoes.end_all(NetError::DeviceFailed);
+        }
         self.end_echoes(now);
+    }
+
+    /// Whether the device does not work any more.
+    pub fn has_failed(&mut self) -> bool {
+        self.gate.nic().has_failed()
+    }
+
+    /// Why nothing can be sent, if that is the device's fault.
+    fn outage(&mut self, now: u64) -> Option<NetError> {
+        if self.has_failed() {
+            return Some(NetError::DeviceFailed);
+        }
+        let end = self.gate.full_since?.saturating_add(STALL);
+        (now >= end).then_some(NetError::DeviceStalled)
     }
 
     /// Whom a frame that was taken is for.
@@ -148,14 +171,21 @@ impl<D: Nic> Stack<D> {
 
     /// When to poll at the latest, in nanoseconds since boot; `None`: when the device says so.
     pub fn deadline(&mut self, now: u64) -> Option<u64> {
+        if self.has_failed() {
+            return None;
+        }
         if self.has_more {
             return Some(now);
         }
+        let echoes = self.echoes.deadline();
+        if let Some(since) = self.gate.full_since {
+            // Nothing else is due but what the device had no room for, which it says when it has; or it says nothing.
+            let stall = Some(since.saturating_add(STALL)).filter(|end| now < *end);
+            return [echoes, stall].into_iter().flatten().min();
+        }
         let stack = self.interface.poll_at(instant(now), &self.sockets);
-        // Of what smoltcp has nothing is due but what the device had no room for, which it says when it has.
-        let stack = stack.filter(|_| !self.gate.is_full);
         let stack = stack.map(|at| (at.total_micros().max(0) as u64).saturating_mul(1000));
-        let others = [self.echoes.deadline(), self.waiting.deadline()];
+        let others = [echoes, self.waiting.deadline()];
         others.into_iter().flatten().chain(stack).min()
     }
 

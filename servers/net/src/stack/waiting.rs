@@ -7,20 +7,19 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use core::net::{Ipv4Addr, SocketAddrV4};
 
-use ipc::proto::net::NetError;
+use ipc::proto::net::{NetError, SocketStatistics};
 use smoltcp::phy::{Device, TxToken};
 use smoltcp::wire::{
     ArpOperation, ArpPacket, ArpRepr, EthernetAddress, EthernetFrame, EthernetProtocol,
     EthernetRepr,
 };
 
+use super::frame::Reason;
 use super::{EchoId, SocketId, Stack, instant};
 use crate::device::Nic;
 
-/// Parcels that wait at once.
-pub const WAITING_MAX: usize = 32;
-/// Of which one socket has so many.
-const OF_SOCKET_MAX: usize = 8;
+/// Datagrams of one socket that wait at once: each has places of its own, which no other one can take. Echo requests are few.
+pub const WAITING_MAX: usize = 8;
 /// How long each waits, in nanoseconds.
 const PATIENCE: u64 = 3_000_000_000;
 /// How often its host is asked for.
@@ -52,6 +51,31 @@ pub(super) enum Parcel {
     },
     /// An echo request.
     Echo(EchoId),
+}
+
+/// Why a parcel was not sent: where that is counted, and what is told of an echo.
+struct Loss {
+    reason: Reason,
+    of_socket: fn(&mut SocketStatistics) -> &mut u64,
+    error: NetError,
+}
+
+impl Loss {
+    const UNANSWERED: Self = Self {
+        reason: |drops| &mut drops.unanswered,
+        of_socket: |socket| &mut socket.unanswered,
+        error: NetError::Unreachable,
+    };
+    const WAITING_FULL: Self = Self {
+        reason: |drops| &mut drops.waiting_full,
+        of_socket: |socket| &mut socket.dropped,
+        error: NetError::Busy,
+    };
+    const DEVICE: Self = Self {
+        reason: |drops| &mut drops.device,
+        of_socket: |socket| &mut socket.dropped,
+        error: NetError::DeviceFailed,
+    };
 }
 
 #[derive(Debug)]
@@ -96,14 +120,11 @@ impl Waiting {
     }
 
     fn has_room(&self, parcel: &Parcel) -> bool {
-        let own = match parcel {
-            Parcel::Echo(_) => 0,
-            Parcel::Datagram { socket: own, .. } => {
-                let of_socket = |waiter: &&Waiter| matches!(&waiter.parcel, Parcel::Datagram { socket, .. } if socket == own);
-                self.waiters.iter().filter(of_socket).count()
-            }
+        let Parcel::Datagram { socket: own, .. } = parcel else {
+            return true;
         };
-        own < OF_SOCKET_MAX && self.waiters.len() < WAITING_MAX
+        let of_socket = |waiter: &&Waiter| matches!(&waiter.parcel, Parcel::Datagram { socket, .. } if socket == own);
+        self.waiters.iter().filter(of_socket).count() < WAITING_MAX
     }
 }
 
@@ -111,9 +132,7 @@ impl<D: Nic> Stack<D> {
     /// Lets something wait for its next hop, or drops it if too much does.
     pub(super) fn wait(&mut self, parcel: Parcel, hop: Ipv4Addr, now: u64) {
         if !self.waiting.has_room(&parcel) {
-            let drops = &mut self.gate.drops;
-            drops.waiting_full = drops.waiting_full.saturating_add(1);
-            return self.give_up(&parcel);
+            return self.give_up(&parcel, &Loss::WAITING_FULL);
         }
         if self.waiting.waiters.is_empty() {
             self.waiting.ask_at = now.saturating_add(ASK_EVERY);
@@ -150,8 +169,12 @@ impl<D: Nic> Stack<D> {
                     self.keep(waiter, now);
                 }
                 Attempt::NoRoom => {
-                    // The others would find no room either; the device says when there is some.
-                    self.keep(waiter, now);
+                    // The others would find no room either; the device says when there is some. Nobody has been asked meanwhile, so
+                    // nobody was silent.
+                    waiters.push_front(waiter);
+                    for waiter in &mut waiters {
+                        waiter.until = now.saturating_add(PATIENCE);
+                    }
                     self.waiting.waiters.append(&mut waiters);
                 }
             }
@@ -170,9 +193,18 @@ impl<D: Nic> Stack<D> {
             silent.pop_front();
         }
         silent.push_back((waiter.hop, now.saturating_add(SILENCE)));
-        let drops = &mut self.gate.drops;
-        drops.unanswered = drops.unanswered.saturating_add(1);
-        self.give_up(&waiter.parcel);
+        self.give_up(&waiter.parcel, &Loss::UNANSWERED);
+    }
+
+    /// Drops all that waits for a device that does not send it.
+    pub(super) fn abandon_waiting(&mut self, error: NetError) {
+        let loss = Loss {
+            error,
+            ..Loss::DEVICE
+        };
+        for waiter in core::mem::take(&mut self.waiting.waiters) {
+            self.give_up(&waiter.parcel, &loss);
+        }
     }
 
     fn send_parcel(&mut self, parcel: &Parcel, now: u64) -> Attempt {
@@ -189,10 +221,12 @@ impl<D: Nic> Stack<D> {
         }
     }
 
-    fn give_up(&mut self, parcel: &Parcel) {
+    fn give_up(&mut self, parcel: &Parcel, loss: &Loss) {
+        let count = (loss.reason)(&mut self.gate.drops);
+        *count = count.saturating_add(1);
         match parcel {
-            Parcel::Datagram { socket, .. } => self.count_unanswered(*socket),
-            Parcel::Echo(echo) => self.echoes.end(*echo, Err(NetError::Unreachable)),
+            Parcel::Datagram { socket, .. } => self.count_unsent(*socket, loss.of_socket),
+            Parcel::Echo(echo) => self.echoes.end(*echo, Err(loss.error)),
         }
     }
 

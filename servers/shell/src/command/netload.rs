@@ -227,7 +227,8 @@ fn show(out: &mut dyn fmt::Write, before: &Reading, after: &Reading) -> fmt::Res
                 "{name:<9} {packets:>12} packets {packets_rate:>9} /s {bytes:>15} bytes {bytes_rate:>11} /s"
             )?;
         }
-        let failed = now.failed.saturating_add(now.unanswered);
+        let lost_here = now.unanswered.saturating_add(now.dropped);
+        let failed = now.failed.saturating_add(lost_here);
         for (name, count) in [
             ("lost", now.queue_full),
             ("failed", failed),

@@ -301,11 +301,15 @@ impl<H: Hal, R: Registers, const N: usize> Nic for Card<H, R, N> {
     }
 
     fn link(&self) -> Link {
-        if self.fault.is_some() {
+        if self.has_failed() {
             return Link::Failed;
         }
         let down = self.knows_link && self.device.own16(LINK_STATUS) & LINK_UP == 0;
         if down { Link::Down } else { Link::Up }
+    }
+
+    fn has_failed(&self) -> bool {
+        self.fault.or(self.sender.fault).is_some()
     }
 
     fn counters(&self) -> DeviceCounters {

@@ -10,7 +10,7 @@ pub mod fault;
 pub mod layout;
 pub mod queue;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 pub mod transport;
 
 pub use card::Card;

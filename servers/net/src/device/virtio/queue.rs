@@ -74,23 +74,16 @@ impl<H: Hal, const N: usize> Queue<H, N> {
     /// The rings are full, which they cannot be: each buffer has a place.
     pub fn lend(&mut self, buffer: Buffer, bytes: usize) -> Result<(), Fault> {
         let (Buffer(buffer), bytes) = (buffer, bytes.clamp(1, BUFFER_BYTES));
-        // SAFETY: the slice goes to the rings, which look at its address and length alone.
-        let slice = unsafe { self.buffers.bytes(buffer, bytes) };
-        let (to, mut from);
-        let (sent, received): (&[&[u8]], &mut [&mut [u8]]) = if self.to_device {
-            to = [&*slice];
-            (&to, &mut [])
-        } else {
-            from = [slice];
-            (&[], &mut from)
-        };
-        // SAFETY: the buffer is in memory that stays, and until the device gives it back there is no `Buffer` by which
-        // it is accessed.
-        let token = unsafe { self.rings.add(sent, received) };
+        let lent = Lent { buffer, bytes };
+        let token = self.name(&lent, |rings, sent, received| {
+            // SAFETY: the buffer is in memory that stays, and until the device gives it back there is no `Buffer` by which
+            // it is accessed.
+            unsafe { rings.add(sent, received) }
+        });
         let place = token
             .ok()
             .and_then(|token| self.lent.get_mut(usize::from(token)));
-        *place.ok_or(Fault::Buffer)? = Some(Lent { buffer, bytes });
+        *place.ok_or(Fault::Buffer)? = Some(lent);
         self.untold |= self.rings.should_notify();
         Ok(())
     }
@@ -104,22 +97,29 @@ impl<H: Hal, const N: usize> Queue<H, N> {
             return Ok(None);
         };
         let lent = self.lent.get_mut(usize::from(token)).and_then(Option::take);
-        let Lent { buffer, bytes } = lent.ok_or(Fault::Buffer)?;
-        // SAFETY: as in `lend`.
-        let slice = unsafe { self.buffers.bytes(buffer, bytes) };
-        let (to, mut from);
-        let (sent, received): (&[&[u8]], &mut [&mut [u8]]) = if self.to_device {
-            to = [&*slice];
-            (&to, &mut [])
-        } else {
-            from = [slice];
-            (&[], &mut from)
-        };
-        // SAFETY: this is the buffer that `add` was given when it returned this token, which is lent until now.
-        let written = unsafe { self.rings.pop_used(token, sent, received) };
+        let lent = lent.ok_or(Fault::Buffer)?;
+        let written = self.name(&lent, |rings, sent, received| {
+            // SAFETY: this is the buffer that `add` was given when it returned this token, which is lent until now.
+            unsafe { rings.pop_used(token, sent, received) }
+        });
         // The device may have changed its mind since the token was read.
         let written = written.map_err(|_| Fault::Buffer)?;
-        Ok(Some((Buffer(buffer), written as usize)))
+        Ok(Some((Buffer(lent.buffer), written as usize)))
+    }
+
+    /// Names a buffer to the rings: as one of those that the device reads, or of those that it writes.
+    fn name<T>(
+        &mut self,
+        lent: &Lent,
+        step: impl for<'a> FnOnce(&mut VirtQueue<H, N>, &'a [&'a [u8]], &'a mut [&'a mut [u8]]) -> T,
+    ) -> T {
+        // SAFETY: the slice goes to the rings, which look at its address and length alone.
+        let slice = unsafe { self.buffers.bytes(lent.buffer, lent.bytes) };
+        if self.to_device {
+            step(&mut self.rings, &[slice], &mut [])
+        } else {
+            step(&mut self.rings, &[], &mut [slice])
+        }
     }
 
     /// Copies the first words of a buffer out.

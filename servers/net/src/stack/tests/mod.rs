@@ -265,3 +265,69 @@ fn without_an_address_nobody_is_reached() {
         (None, Configured::Wrong)
     );
 }
+
+#[test]
+fn senders_are_told_of_a_missing_port_at_a_bounded_rate() {
+    let mut world = World::new(Faults::default(), 1);
+    let one = world.hosts[0].bind(7).unwrap();
+    let knock = |world: &mut World, times| {
+        for _ in 0..times {
+            world.send(0, one, at(2, 9), b"").unwrap();
+            world.settle();
+        }
+        world.hosts[0].statistics(one).refused
+    };
+    assert_eq!(knock(&mut world, 60), 50);
+    world.until(50 * MS);
+    assert_eq!(knock(&mut world, 60), 55);
+    world.until(10 * SECOND);
+    assert_eq!(knock(&mut world, 60), 105);
+    assert_eq!(world.hosts[1].counters().drops.no_port, 180);
+}
+
+#[test]
+fn echoes_that_nobody_asked_for_are_counted() {
+    let mut world = World::new(Faults::default(), 1);
+    let id = world.hosts[0].ping(address(2), 8, SECOND, 0).unwrap();
+    world.hosts[0].poll(0);
+    world.cable.carry();
+    for host in [1, 0, 1] {
+        world.hosts[host].poll(0);
+        world.cable.carry();
+    }
+    let answer = world.nics[0].rings.borrow().arrived.back().cloned();
+    world.settle();
+    assert_eq!(world.hosts[0].ended_echo(), Some((id, Ok(0))));
+    let again = |world: &mut World, frame: Vec<u8>| {
+        world.nics[0].rings.borrow_mut().arrived.push_back(frame);
+        world.settle();
+        world.hosts[0].counters().drops.unasked
+    };
+    let mut frame = answer.unwrap();
+    assert_eq!(again(&mut world, frame.clone()), 1);
+    // By another identifier; the checksum is made good where the data is.
+    frame[39] ^= 1;
+    frame[43] ^= 1;
+    assert_eq!(again(&mut world, frame), 2);
+}
+
+#[test]
+fn echoes_at_once_have_different_numbers() {
+    let mut world = World::new(Faults::default(), 1);
+    let far = world.hosts[0].ping(address(99), 0, 60 * SECOND, 0).unwrap();
+    for _ in 0..=u16::MAX {
+        let near = world.hosts[0].ping(address(2), 0, SECOND, 0).unwrap();
+        assert_ne!(near, far);
+        world.settle();
+        assert_eq!(world.hosts[0].ended_echo(), Some((near, Ok(0))));
+    }
+}
+
+#[test]
+fn the_port_of_dhcp_is_nobody_s_where_the_address_was_said() {
+    let mut world = World::new(Faults::default(), 1);
+    let one = world.hosts[0].bind(7).unwrap();
+    world.send(0, one, at(2, 68), b"x").unwrap();
+    world.settle();
+    assert_eq!(world.hosts[1].counters().drops.no_port, 1);
+}

@@ -85,7 +85,8 @@ fn what_waits_keeps_its_order_and_has_an_end() {
         world.send(0, one, at(2, 9), &[number]).unwrap();
     }
     assert_eq!(world.hosts[0].counters().drops.waiting_full, 12);
-    assert_eq!(world.hosts[0].statistics(one).unanswered, 12);
+    let statistics = world.hosts[0].statistics(one);
+    assert_eq!((statistics.dropped, statistics.unanswered), (12, 0));
     world.settle();
     let numbers: Vec<u8> = world
         .receive(1, two)
@@ -93,18 +94,16 @@ fn what_waits_keeps_its_order_and_has_an_end() {
         .map(|(_, bytes)| bytes[0])
         .collect();
     assert_eq!(numbers, (0..8).collect::<Vec<_>>());
-    // All sockets together.
+    // No socket takes another one's places.
     let host = &mut world.hosts[0];
-    for socket in 0..5 {
+    for socket in 1..SOCKETS_MAX as u8 {
         let id = host.bind(0).unwrap();
-        for _ in 0..8 {
+        for _ in 0..WAITING_MAX {
             host.send(id, at(90 + socket, 9), 0, &|_| (), 0).unwrap();
         }
     }
-    assert_eq!(
-        host.counters().drops.waiting_full,
-        12 + 5 * 8 - WAITING_MAX as u64
-    );
+    host.send(one, at(90, 9), 0, &|_| (), 0).unwrap();
+    assert_eq!(host.counters().drops.waiting_full, 12);
     // A socket that is closed wants nothing any more.
     host.close(one);
     assert!(host.deadline(0).is_some());
@@ -127,4 +126,58 @@ fn what_is_elsewhere_goes_to_the_gateway() {
         let sent = stack.send(id, at(host, 9), 0, &|_| (), 0);
         assert_eq!(sent, Err(NetError::Unreachable));
     }
+}
+
+#[test]
+fn a_host_that_could_not_be_asked_was_not_silent() {
+    let mut world = World::new(Faults::default(), 1);
+    let one = world.hosts[0].bind(7).unwrap();
+    let two = world.hosts[1].bind(9).unwrap();
+    world.send(0, one, at(2, 9), b"waits").unwrap();
+    world.nics[0].rings.borrow_mut().sent.clear();
+    world.now = 2500 * MS;
+    world.nics[0].rings.borrow_mut().room = 0;
+    world.hosts[0].poll(world.now);
+    world.now = 5400 * MS;
+    world.hosts[0].poll(world.now);
+    world.nics[0].rings.borrow_mut().room = 9;
+    world.settle();
+    assert_eq!(world.receive(1, two), [(at(1, 7), b"waits".to_vec())]);
+    assert_eq!(world.hosts[0].counters().drops, Default::default());
+}
+
+#[test]
+fn what_waits_for_a_device_that_stalls_is_dropped_and_counted() {
+    let mut world = World::new(Faults::default(), 1);
+    let one = world.hosts[0].bind(7).unwrap();
+    world.send(0, one, at(2, 9), b"lost").unwrap();
+    let ping = world.hosts[0].ping(address(3), 0, 9 * SECOND, 0).unwrap();
+    world.nics[0].rings.borrow_mut().room = 0;
+    world.hosts[0].poll(SECOND);
+    assert_eq!(world.hosts[0].deadline(SECOND), Some(4 * SECOND));
+    world.hosts[0].poll(4 * SECOND);
+    let stalled = Err(NetError::DeviceStalled);
+    assert_eq!(world.hosts[0].ended_echo(), Some((ping, stalled)));
+    assert_eq!(world.hosts[0].counters().drops.device, 2);
+    assert_eq!(world.hosts[0].statistics(one).dropped, 1);
+}
+
+#[test]
+fn who_left_while_there_was_no_room_keeps_nothing_back() {
+    let nic = FakeNic::new(1);
+    let mut stack = Stack::new(nic.clone(), Settings::Dhcp, 1, 0);
+    stack.poll(0);
+    let asks = stack.deadline(0);
+    assert!(asks.is_some());
+    nic.rings.borrow_mut().room = 0;
+    stack.poll(asks.unwrap());
+    nic.rings.borrow_mut().sent.clear();
+    nic.rings.borrow_mut().room = 9;
+    stack.poll(asks.unwrap());
+    assert!(
+        stack
+            .deadline(asks.unwrap())
+            .is_some_and(|at| at > asks.unwrap())
+    );
+    assert_eq!(nic.rings.borrow().sent.len(), 1);
 }

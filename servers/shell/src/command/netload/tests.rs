@@ -16,7 +16,8 @@ fn socket(owner: u32, packets: u64) -> SocketInfo {
             queue_full: 3,
             unanswered: 1,
             refused: 2,
-            failed: 4,
+            failed: 3,
+            dropped: 1,
         },
     }
 }

@@ -1,6 +1,6 @@
 //! The driver against a device that does as it should, and against one that does not.
 
-mod fake;
+pub mod fake;
 mod frames;
 mod hostile;
 mod setup;
@@ -13,7 +13,7 @@ use super::fault::Fault;
 use super::transport::{Signal, VirtioPci};
 use fake::{N, Shared, TestHal};
 
-type TestCard = Card<TestHal, Shared, N>;
+pub type TestCard = Card<TestHal, Shared, N>;
 
 const MESSAGES: Signal = Signal::Messages { vectors: 2 };
 
@@ -23,7 +23,7 @@ fn open(device: &Shared, signal: Signal) -> Result<TestCard, Fault> {
 }
 
 /// A device that works, and its driver.
-fn working() -> (Shared, TestCard) {
+pub fn working() -> (Shared, TestCard) {
     let device = Shared::new();
     let card = open(&device, MESSAGES).unwrap();
     (device, card)
