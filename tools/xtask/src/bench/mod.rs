@@ -4,6 +4,7 @@
 
 mod boot;
 mod budget;
+mod client;
 mod echo;
 mod figure;
 mod guest;
@@ -94,6 +95,7 @@ pub fn run(workspace: &Workspace, check: bool) -> Result<ExitCode> {
     budgets.match_names(&figures)?;
 
     print!("{}", figure::table(&figures, &budgets));
+    println!("{}", client::exec(workspace, &shipped)?);
     println!("what each includes and checks: docs/benchmarks.md");
     let file = workspace.target.join("bench.json");
     fs::write(&file, figure::json(&figures, &budgets)?)

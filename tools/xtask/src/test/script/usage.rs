@@ -1,11 +1,14 @@
 //! Arguments that are wrong: what is wrong by name, in lines that fit a screen, and status 2, before anything is built or booted.
 
-use anyhow::ensure;
+use std::os::unix::fs::symlink;
+use std::{env, fs, iter};
+
+use anyhow::{Context as _, ensure};
 
 use crate::test::{Case, Verdict};
 use crate::workspace::Workspace;
 
-use super::{expect_status, output, run_sh};
+use super::{Toolbox, expect_status, output, run_sh};
 use crate::text::COLUMNS;
 
 /// The tests.
@@ -23,6 +26,7 @@ pub fn cases(workspace: &Workspace) -> Vec<Case<'_>> {
         }),
         Case::new("values_out_of_range_are_refused", || values(workspace)),
         Case::new("the_client_refuses_in_a_line", || client(workspace)),
+        Case::new("the_client_costs_one_look_of_cargo", || one_look(workspace)),
     ]
 }
 
@@ -200,5 +204,26 @@ fn client(workspace: &Workspace) -> Verdict {
         );
         ensure!(result.stdout.is_empty(), "{arguments:?} printed on stdout");
     }
+    Ok(())
+}
+
+/// Between the command and the client's first datagram, cargo looks once whether all is built, and at nothing but the client.
+fn one_look(workspace: &Workspace) -> Verdict {
+    let tools = Toolbox::new(workspace, "one-look")?;
+    let (log, cargo) = (tools.file("log"), tools.file("real"));
+    let real = env::var_os("CARGO").context("the tests are run by cargo")?;
+    symlink(real, &cargo)?;
+    let script = format!("echo \"$*\" >>{log:?}\nexec {cargo:?} \"$@\"");
+    tools.pretend("cargo", &script)?;
+    let path = env::var_os("PATH").context("there is no PATH")?;
+    let path = iter::once(tools.path().to_owned()).chain(env::split_paths(&path));
+
+    let mut command = run_sh(workspace, &["sonde", "--help"]);
+    command.env("PATH", env::join_paths(path)?);
+    command.env_remove("CARGO");
+    let result = output(&mut command, b"")?;
+    expect_status(&result, 0)?;
+    let looks = fs::read_to_string(log)?;
+    ensure!(looks == "build --quiet --package sonde\n", "{looks}");
     Ok(())
 }
