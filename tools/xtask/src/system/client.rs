@@ -1,5 +1,8 @@
 //! The client `sonde` and a machine whose remote shell it asks, over UDP on the loopback interface.
 
+mod outage;
+mod tamper;
+
 use std::fs;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -20,7 +23,9 @@ use super::session::Session;
 
 /// The tests.
 pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
-    vec![Case::new("sonde_asks_a_machine", || asks(context))]
+    let mut cases = vec![Case::new("sonde_asks_a_machine", || asks(context))];
+    cases.extend(outage::cases(context));
+    cases
 }
 
 /// A machine with a remote shell, and the client that knows it.
@@ -32,10 +37,15 @@ struct Asked<'a> {
 
 impl<'a> Asked<'a> {
     fn boot(context: &'a Context<'_>) -> Result<Self> {
+        Self::boot_with(context, Vec::new())
+    }
+
+    fn boot_with(context: &'a Context<'_>, qemu_args: Vec<String>) -> Result<Self> {
         let port = qemu::free_port().context("no UDP port is free")?;
         let options = BootOptions {
             smp: 2,
             cmdline: format!("udpshell={REMOTE_SHELL_PORT}"),
+            qemu_args,
             ..BootOptions::default()
         };
         let guest = Guest::boot_on(context.image()?, options, Network::Forward(port))?;
