@@ -31,6 +31,8 @@ pub enum Figure {
     NmiClient,
     /// A sample of eight frames by a performance counter. Not one of [`Figure::ALL`]: there is one for each kind of counter.
     CounterSample,
+    /// A datagram of 64 bytes that a program answers. Not one of [`Figure::ALL`]: somebody outside must send it.
+    Echo,
     /// The longest of the kernel's steps that free a large object.
     LongPath,
     /// The same while samples are taken as fast as they can be asked for.
@@ -87,6 +89,7 @@ impl Figure {
             Self::NmiSample => "nmi-sample",
             Self::NmiClient => "nmi-client",
             Self::CounterSample => "counter-sample",
+            Self::Echo => "answer-64-bytes",
             Self::LongPath => "long-path",
             Self::LongPathSampled => "long-path-sampled",
             Self::ReportCold => "report-cold",
@@ -114,6 +117,7 @@ impl Figure {
             Self::NmiSample => "NMI, sample of 8 frames",
             Self::NmiClient => "NMI, each client",
             Self::CounterSample => "counter, sample of 8 frames",
+            Self::Echo => "UDP echo, 64 bytes",
             Self::LongPath => "a long kernel path",
             Self::LongPathSampled => "the same in a storm",
             Self::ReportCold => "report, symbols cold",

@@ -5,6 +5,7 @@
 
 mod buffer;
 mod counter;
+mod echo;
 mod failure;
 mod messages;
 mod nmis;
@@ -28,6 +29,8 @@ use rounds::Rounds;
 
 /// What asks for the sample by a performance counter, of which few machines have one, and for nothing else.
 const COUNTER: &str = "counter";
+/// What asks for the datagrams that somebody outside sends, and for nothing else.
+const ECHO: &str = "echo";
 
 /// Measures everything.
 pub fn main() -> ExitCode {
@@ -48,6 +51,9 @@ fn run() -> Result<(), Failure> {
     let counter = Counter::prove()?;
     if startup::args().any(|word| word == COUNTER) {
         return nmis::measure_counter();
+    }
+    if startup::args().any(|word| word == ECHO) {
+        return echo::measure();
     }
     messages::measure(counter)?;
     threads::measure(counter)?;

@@ -70,7 +70,7 @@ fn parse(said: &str) -> Result<(Vec<Figure>, &str)> {
 }
 
 /// The line of a figure.
-fn parse_line(line: &str, figure: guest::Figure) -> Result<Figure> {
+pub(super) fn parse_line(line: &str, figure: guest::Figure) -> Result<Figure> {
     let numbers = line
         .strip_prefix(figure.name())
         .and_then(|numbers| numbers.strip_prefix(' '));

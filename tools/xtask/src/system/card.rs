@@ -5,6 +5,7 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, ensure};
 
 use crate::cli::BootOptions;
+use crate::qemu::REMOTE_SHELL_PORT;
 use crate::test::{Case, Context, Verdict};
 
 use super::guest::PATIENCE;
@@ -122,10 +123,15 @@ fn returns(context: &Context<'_>) -> Verdict {
     session.power_off()
 }
 
-/// While nothing comes, the net server does not run.
+/// While nothing comes, the net server does not run, with the remote shell on as `./run.sh` has it.
 fn idles(context: &Context<'_>) -> Verdict {
-    let mut session = Session::boot(context, options(&[]))?;
+    let options = BootOptions {
+        cmdline: format!("udpshell={REMOTE_SHELL_PORT}"),
+        ..options(&[])
+    };
+    let mut session = Session::boot(context, options)?;
     let before = address(&mut session)?;
+    session.expect("dmesg remote", &["remote shell at UDP port "])?;
     session.run("trace on")?;
     session.run("run sleep 1000")?;
     session.run("trace off")?;
