@@ -44,13 +44,15 @@ fn a_device_that_fails_is_told_to_who_waits_and_to_who_comes() {
     assert_eq!(bench.through(receiver).receive(&slots(0, 1)), Err(PARKED));
     assert_eq!(bench.through(5).ping(&ping(99)), Err(PARKED));
     bench.settle();
+    // And one that has left, and is not answered.
+    assert_eq!(bench.through(5).ping(&ping(1)), Err(PARKED));
     bench.nic.rings.borrow_mut().room = 0;
     assert_eq!(bench.through(sender).send(&slots(0, 1)), Err(PARKED));
     bench.server.poll(&mut bench.desk);
     assert!(bench.desk.answers.is_empty());
     bench.nic.rings.borrow_mut().has_failed = true;
     bench.server.poll(&mut bench.desk);
-    for parked in [2, 3, 4] {
+    for parked in 2..=5 {
         assert_eq!(refusal(&mut bench.desk, parked), NetError::DeviceFailed);
     }
     // What it sent is known; why there is no answer, the next call says.
@@ -58,6 +60,9 @@ fn a_device_that_fails_is_told_to_who_waits_and_to_who_comes() {
     assert_eq!(bench.answer::<Exchanged>(), Exchanged { sent, received });
     assert_eq!(bench.server.deadline(), None);
     let failed = || refused(NetError::DeviceFailed);
+    assert_eq!(bench.through(sender).send(&slots(0, 1)), failed());
+    // Also for who is unreachable even so.
+    put(&one, 0, SocketAddrV4::new([8, 8, 8, 8].into(), 9), b"x");
     assert_eq!(bench.through(sender).send(&slots(0, 1)), failed());
     let answer = bench.through(asker).exchange(&exchange());
     assert_eq!(answer, refused(NetError::DeviceFailed));

@@ -36,6 +36,7 @@ fn a_sender_whose_buffers_come_back_wrong_ends_too() {
     }
     device.give_back(TRANSMIT, N as u32, 0);
     assert!(!send(&mut card, &[0; 60]));
+    assert!(card.has_failed(), "before the end of the batch");
     assert!(card.rest());
     assert_failed(&device, &mut card, Fault::Buffer);
 }
