@@ -131,6 +131,8 @@ if [[ $command == sonde && -e $cache/env ]]; then
     : # All that it takes is the toolchain's name, and it is to answer at once.
 elif [[ $command == build || $command == new || $command == sonde ]]; then
     sysroot/scripts/setup.sh "$cache"
+elif [[ $command == soak ]]; then
+    sysroot/scripts/setup.sh "$cache" qemu c++
 else
     sysroot/scripts/setup.sh "$cache" qemu
 fi

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# setup.sh CACHE [qemu]: provides what building needs, and QEMU if asked for; does nothing where all is there.
+# setup.sh CACHE [qemu] [c++]: provides what building needs, and QEMU and a C++ compiler if asked for; does nothing where all
+# is there.
 #
 # Writes CACHE/env, lines of KEY=VALUE:
 #   RUSTUP_TOOLCHAIN   the toolchain to use, where rustup has several
@@ -13,9 +14,9 @@
 set -euo pipefail
 
 readonly TARGET=x86_64-unknown-none MINOR=95
-readonly PACKAGE_RUSTC=rustc-web PACKAGES_CC="gcc libc6-dev" PACKAGES_QEMU=qemu-system-x86
+readonly PACKAGE_RUSTC=rustc-web PACKAGES_CC="gcc libc6-dev" PACKAGE_CXX=g++ PACKAGES_QEMU=qemu-system-x86
 readonly PACKAGES_BARE="$PACKAGE_RUSTC rust-web-src"
-cache=$1 want=${2-}
+cache=$1 want=" ${*:2} "
 here=$(cd "$(dirname "$0")" && pwd)
 
 source "$here/say.sh"
@@ -132,12 +133,15 @@ command -v cargo >/dev/null && recent rustc ||
 compiler=$(rustc -vV | sed -n 's/^commit-hash: //p')
 
 missing=() packages=()
-if [ "$want" = qemu ] && ! command -v "${QEMU:-qemu-system-x86_64}" >/dev/null; then
+if [[ $want == *" qemu "* ]] && ! command -v "${QEMU:-qemu-system-x86_64}" >/dev/null; then
     [ -z "${QEMU-}" ] || fail "QEMU names $QEMU, which cannot be run"
     missing+=("QEMU") packages+=("$PACKAGES_QEMU")
 fi
 if ! command -v cc >/dev/null; then
     missing+=("a C linker") packages+=($PACKAGES_CC)
+fi
+if [[ $want == *" c++ "* ]] && ! command -v c++ >/dev/null; then
+    missing+=("a C++ compiler") packages+=("$PACKAGE_CXX")
 fi
 bare=
 if [ "$private" != private ] && has_target rustc; then

@@ -1,6 +1,7 @@
 //! Network devices for the tests, and the cable between them, which loses, repeats, changes and reorders what it carries, by a
 //! seed.
 
+#[cfg(test)]
 mod cable;
 
 use std::cell::RefCell;
@@ -14,12 +15,15 @@ use smoltcp::wire::EthernetAddress;
 
 use crate::device::{DeviceCounters, Nic};
 
-pub use cable::{Cable, Faults};
+#[cfg(test)]
+pub(crate) use cable::{Cable, Faults};
 
 /// What is in a device: frames to be taken by the stack, and frames that it sent.
 #[derive(Debug, Default)]
 pub struct Rings {
+    /// Those that the stack will take.
     pub arrived: VecDeque<Vec<u8>>,
+    /// Those that it sent.
     pub sent: VecDeque<Vec<u8>>,
     /// Frames that it has room for.
     pub room: usize,
@@ -30,11 +34,13 @@ pub struct Rings {
 /// A device whose rings the test has as well.
 #[derive(Clone, Debug)]
 pub struct FakeNic {
+    /// The rings.
     pub rings: Rc<RefCell<Rings>>,
     mac: EthernetAddress,
 }
 
 impl FakeNic {
+    /// One with this number in its address, and nothing in its rings.
     pub fn new(number: u8) -> Self {
         let rings = Rings {
             room: 256,
@@ -47,7 +53,9 @@ impl FakeNic {
     }
 }
 
+/// A frame that has arrived.
 pub struct Rx(Vec<u8>);
+/// The right to send one.
 pub struct Tx(Rc<RefCell<Rings>>);
 
 impl RxToken for Rx {

@@ -8,6 +8,7 @@ mod bootfs;
 mod boots;
 mod commands;
 mod dice;
+mod fuzz;
 mod load;
 mod nmis;
 mod properties;
@@ -38,7 +39,18 @@ struct Soak {
     round: fn(&Context<'_>, &mut Rng) -> Verdict,
 }
 
-const SOAKS: [Soak; 9] = [
+/// The soak of one fuzz target. The tests `corpus` of the suite `host` are its short form.
+macro_rules! fuzz {
+    ($name:literal) => {
+        Soak {
+            name: concat!("fuzz-", $name),
+            test: None,
+            round: |context, dice| fuzz::round(context, dice, $name),
+        }
+    };
+}
+
+const SOAKS: [Soak; 19] = [
     Soak {
         name: "boots",
         test: Some("a_soak_of_boots"),
@@ -86,6 +98,16 @@ const SOAKS: [Soak; 9] = [
         test: None,
         round: properties::round,
     },
+    fuzz!("archive"),
+    fuzz!("boot"),
+    fuzz!("image"),
+    fuzz!("network"),
+    fuzz!("pci"),
+    fuzz!("remote-client"),
+    fuzz!("remote-server"),
+    fuzz!("samples"),
+    fuzz!("settings"),
+    fuzz!("virtio"),
 ];
 
 impl Soak {
@@ -177,6 +199,19 @@ mod tests {
         drawn.push(dice.u64(..));
         anyhow::ensure!(drawn.len() < 3, "broken");
         Ok(())
+    }
+
+    #[test]
+    fn every_fuzz_target_is_a_soak() {
+        let corpus = Workspace::find().unwrap().root.join("tools/fuzz/corpus");
+        let targets = std::fs::read_dir(corpus).unwrap();
+        let targets = targets.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut targets: Vec<_> = targets.collect();
+        targets.sort();
+        let soaks = SOAKS
+            .iter()
+            .filter_map(|soak| soak.name.strip_prefix("fuzz-"));
+        assert_eq!(soaks.collect::<Vec<_>>(), targets);
     }
 
     #[test]

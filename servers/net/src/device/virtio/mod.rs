@@ -6,6 +6,8 @@
 
 pub mod card;
 pub mod dma;
+#[cfg(any(test, feature = "fake"))]
+pub mod fake;
 pub mod fault;
 pub mod layout;
 pub mod queue;

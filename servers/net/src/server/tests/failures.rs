@@ -3,8 +3,8 @@
 use ipc::proto::net::{Address, Exchange, Exchanged, Link};
 
 use super::*;
+use crate::device::virtio::fake::{N, RECEIVE};
 use crate::device::virtio::tests::TestCard;
-use crate::device::virtio::tests::fake::{N, RECEIVE};
 use crate::device::virtio::tests::working;
 
 const SECOND: u64 = 1_000_000_000;

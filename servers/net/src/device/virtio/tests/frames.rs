@@ -1,8 +1,8 @@
 //! Frames on their way, and when the device interrupts.
 
-use super::fake::{RECEIVE, TRANSMIT};
 use super::*;
 use crate::device::Nic;
+use crate::device::virtio::fake::{RECEIVE, TRANSMIT};
 
 fn frame(bytes: usize) -> Vec<u8> {
     (0..bytes).map(|at| (at * 7 + bytes) as u8).collect()

@@ -3,9 +3,9 @@
 use ipc::proto::net::Link;
 use proptest::prelude::*;
 
-use super::fake::{RECEIVE, TRANSMIT};
 use super::*;
 use crate::device::Nic;
+use crate::device::virtio::fake::{RECEIVE, TRANSMIT};
 
 /// The device has failed: it was reset, and nothing comes or goes any more.
 fn assert_failed(device: &Shared, card: &mut TestCard, fault: Fault) {

@@ -1,6 +1,5 @@
 //! The driver against a device that does as it should, and against one that does not.
 
-pub mod fake;
 mod frames;
 mod hostile;
 mod setup;
@@ -9,9 +8,9 @@ use smoltcp::phy::{Device, RxToken, TxToken};
 use smoltcp::time::Instant;
 
 use super::card::Card;
+use super::fake::{N, Shared, TestHal};
 use super::fault::Fault;
 use super::transport::{Signal, VirtioPci};
-use fake::{N, Shared, TestHal};
 
 pub type TestCard = Card<TestHal, Shared, N>;
 

@@ -2,15 +2,15 @@
 
 #![expect(unsafe_code, reason = "the device's side of shared memory")]
 
-use std::alloc::{Layout as Allocation, alloc_zeroed, dealloc};
+use std::alloc::{Layout as Allocation, alloc_zeroed, dealloc, handle_alloc_error};
 use std::cell::RefCell;
 use std::ptr::NonNull;
 use std::rc::Rc;
 
 use virtio_drivers::{BufferDirection, Hal, PAGE_SIZE, PhysAddr};
 
-use super::super::layout::{Layout, Place, Window};
-use super::super::transport::Registers;
+use super::layout::{Layout, Place, Window};
+use super::transport::Registers;
 
 /// Buffers of each queue.
 pub const N: usize = 8;
@@ -23,26 +23,60 @@ const STEP: u32 = 4;
 
 /// The queues.
 pub const RECEIVE: usize = 0;
+/// See [`RECEIVE`].
 pub const TRANSMIT: usize = 1;
 
 /// Memory of the host, at the same addresses for both sides.
 pub struct TestHal;
 
 fn allocation(pages: usize) -> Allocation {
-    Allocation::from_size_align(pages * PAGE_SIZE, PAGE_SIZE).unwrap()
+    match Allocation::from_size_align(pages * PAGE_SIZE, PAGE_SIZE) {
+        Ok(allocation) => allocation,
+        Err(error) => panic!("{pages} pages: {error}"),
+    }
 }
 
-// SAFETY: pages of the host's allocator, zeroed and aligned.
+/// Pages that a driver has: how many, and the first.
+type Pages = (usize, NonNull<u8>);
+
+thread_local! {
+    /// Those that drivers have, and those that no driver has any more, though none gave them back.
+    static HELD: RefCell<Vec<Pages>> = const { RefCell::new(Vec::new()) };
+    static LEFT: RefCell<Vec<Pages>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Runs a driver that ends with the function. Drivers do not give buffers back; here the next one gets them, so that any number
+/// can be run.
+pub fn with_memory<T: ?Sized>(on: &T, run: fn(&T)) {
+    run(on);
+    HELD.with_borrow_mut(|held| LEFT.with_borrow_mut(|left| left.append(held)));
+}
+
+/// Pages that were left, or of the host's allocator.
+fn take(pages: usize) -> NonNull<u8> {
+    let left = LEFT.with_borrow_mut(|left| {
+        let place = left.iter().position(|&(count, _)| count == pages)?;
+        Some(left.swap_remove(place).1)
+    });
+    if let Some(first) = left {
+        // SAFETY: so many pages are there, and the driver that had them is gone.
+        unsafe { first.write_bytes(0, pages * PAGE_SIZE) };
+        return first;
+    }
+    // SAFETY: the size is not zero.
+    let first = unsafe { alloc_zeroed(allocation(pages)) };
+    NonNull::new(first).unwrap_or_else(|| handle_alloc_error(allocation(pages)))
+}
+
+// SAFETY: pages of the host's allocator, zeroed and aligned, that nobody else has.
 unsafe impl Hal for TestHal {
     fn dma_alloc(pages: usize, _: BufferDirection) -> (PhysAddr, NonNull<u8>) {
-        // SAFETY: the size is not zero.
-        let first = unsafe { alloc_zeroed(allocation(pages)) };
-        (
-            first.expose_provenance() as u64,
-            NonNull::new(first).unwrap(),
-        )
+        let first = take(pages);
+        HELD.with_borrow_mut(|held| held.push((pages, first)));
+        (first.as_ptr().expose_provenance() as u64, first)
     }
     unsafe fn dma_dealloc(_: PhysAddr, first: NonNull<u8>, pages: usize) -> i32 {
+        HELD.with_borrow_mut(|held| held.retain(|&(_, of)| of != first));
         // SAFETY: the caller says that it is from `dma_alloc`.
         unsafe { dealloc(first.as_ptr(), allocation(pages)) };
         0
@@ -59,8 +93,10 @@ unsafe impl Hal for TestHal {
 /// Registers of a queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct QueueRegisters {
+    /// Buffers that it has.
     pub size: u16,
     vector: u16,
+    /// The driver uses it.
     pub enabled: u16,
     /// Descriptors, available ring, used ring.
     areas: [u64; 3],
@@ -74,23 +110,31 @@ pub struct QueueRegisters {
 /// The device.
 #[derive(Debug)]
 pub struct FakeDevice {
+    /// What it offers, and what the driver took of that.
     pub features: u64,
+    /// See `features`.
     pub accepted: u64,
+    /// How far it is set up.
     pub status: u8,
     /// Bits of the status that cannot be set, and those that stay set.
     pub status_refused: u8,
+    /// See `status_refused`.
     pub status_stuck: u8,
+    /// Changes with the configuration.
     pub generation: u8,
     /// The generation is another one at each reading.
     pub is_restless: bool,
     /// Vectors that are refused.
     pub refuses_vectors: bool,
+    /// The message that tells of a changed configuration.
     pub config_vector: u16,
     /// Address and link status.
     pub own: [u8; 8],
+    /// Why it interrupts.
     pub reason: u8,
     /// Where the driver is to tell of buffers of each queue, in steps.
     pub notify: [u16; 2],
+    /// The registers of both.
     pub queues: [QueueRegisters; 2],
     feature_select: u32,
     queue_select: usize,
@@ -101,7 +145,14 @@ pub struct FakeDevice {
 #[derive(Clone, Debug)]
 pub struct Shared(pub Rc<RefCell<FakeDevice>>);
 
+impl Default for Shared {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Shared {
+    /// One that does as it should.
     pub fn new() -> Self {
         let size = QueueRegisters {
             size: N as u16,
