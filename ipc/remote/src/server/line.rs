@@ -57,7 +57,7 @@ pub(super) struct Lines {
 }
 
 /// The command that a datagram is: one line of UTF-8, whose end may be there or not.
-pub(super) fn command(datagram: &[u8]) -> Option<Command> {
+pub(crate) fn command(datagram: &[u8]) -> Option<Command> {
     let text = core::str::from_utf8(datagram).ok()?;
     let text = text.strip_suffix('\n').unwrap_or(text);
     Command::new(text.strip_suffix('\r').unwrap_or(text)).ok()

@@ -5,7 +5,7 @@
 
 mod bucket;
 mod door;
-mod line;
+pub(crate) mod line;
 mod session;
 mod statistics;
 

@@ -8,9 +8,11 @@ use proptest::prelude::*;
 use super::link::{Faults, World, address, key, modes};
 use crate::control::Control;
 use crate::frame::{Ack, Chunk, FRAME_MAX, Frame};
+use crate::hello::{Answer, Hello, read_challenge};
 use crate::packet::{DATAGRAM_MAX, Header, Kind};
 use crate::replay::Replay;
-use crate::seal::{Seal, Side, Unsealed};
+use crate::seal::{Seal, Side, Unsealed, mac};
+use crate::server::line;
 use crate::{ClientEvent, Purpose, ServerEvent, Stream};
 
 proptest! {
@@ -27,6 +29,40 @@ proptest! {
             prop_assert_eq!(Frame::parse(&buffer[..length]), Some(frame));
             prop_assert_eq!(&buffer[..length], &bytes[..]);
         }
+    }
+
+    #[test]
+    fn bodies_behind_a_right_hash_are_taken_or_refused(
+        start in prop_oneof![Just(vec![1]), Just(vec![2]), prop::collection::vec(0u8..6, 0..12), prop::collection::vec(any::<u8>(), 0..300)],
+        length in prop_oneof![Just(11), Just(16), Just(216), 0usize..300],
+    ) {
+        let mut bytes = start;
+        bytes.resize(length, 0);
+        let body = |kind| {
+            let header = Header::new(kind, false, 0, 7);
+            (header, [&bytes[..], &mac(b"sonde hello", &[&header.to_bytes(), &bytes])].concat())
+        };
+        let (header, hello) = body(Kind::Hello);
+        if let Some(read) = Hello::read_open(&header, &hello) {
+            prop_assert_eq!(read.open(&header), [&header.to_bytes()[..], &hello].concat());
+        } else {
+            prop_assert!(length != 216 || !matches!(bytes[0], 1 | 2) || bytes[17..].iter().any(|&byte| byte != 0));
+        }
+        let (header, challenge) = body(Kind::Challenge);
+        let cookie = read_challenge(&header, &challenge);
+        prop_assert_eq!(cookie.map(Vec::from), (length == 16).then(|| bytes.clone()));
+        let (header, welcome) = body(Kind::Welcome);
+        let is_answer = length == 11 && bytes[0] < 5 && bytes[1] < 2;
+        prop_assert_eq!(Answer::read_open(&header, &welcome).is_some(), is_answer);
+    }
+
+    #[test]
+    fn a_line_is_a_command_if_it_is_one_line_of_text(
+        text in "[ a-z\\t\u{e9}]{0,40}", end in prop_oneof![Just(""), Just("\n"), Just("\r\n"), Just("\n\n"), Just("\u{1b}")],
+    ) {
+        let is_command = !text.trim().is_empty() && !text.contains('\t') && matches!(end, "" | "\n" | "\r\n");
+        let command = line::command(format!("{text}{end}").as_bytes());
+        prop_assert_eq!(command.as_ref().map(crate::Command::as_str), is_command.then_some(text.as_str()));
     }
 
     #[test]
@@ -64,7 +100,7 @@ proptest! {
 
 proptest! {
     // Each case has the handshakes of four sessions, which are slow without optimization.
-    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 6, ..ProptestConfig::default() })]
 
     /// Frames that an authenticated peer makes up: nonsense in every field, and both channels stay within their bounds.
     #[test]

@@ -112,7 +112,7 @@ fn host_socket() -> SocketId {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig { cases: 2 * ProptestConfig::default().cases, ..ProptestConfig::default() })]
 
     #[test]
     fn changed_frames_are_survived(
