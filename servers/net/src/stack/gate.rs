@@ -6,14 +6,10 @@
 use smoltcp::phy::{Checksum, Device, DeviceCapabilities, RxToken, TxToken};
 use smoltcp::time::Instant;
 
+use super::bucket::Bucket;
 use super::frame::{Addresses, Notice, Verdict, judge};
 use crate::device::Nic;
 use ipc::proto::net::Drops;
-
-/// Messages that a port is not there which are sent in a row.
-const UNREACHABLES_MAX: u64 = 50;
-/// Nanoseconds from one to the next, when all those have gone.
-const UNREACHABLE_NS: u64 = 10_000_000;
 
 /// smoltcp's time, in nanoseconds since boot.
 const fn nanoseconds(now: Instant) -> u64 {
@@ -173,39 +169,6 @@ impl<T: RxToken> RxToken for Incoming<'_, T> {
                 }
             }
         })
-    }
-}
-
-/// Messages that a port is not there which may still be sent: whom they go to, anybody may have put there, and they are longer than
-/// the shortest datagram.
-#[derive(Debug)]
-struct Bucket {
-    tokens: u64,
-    /// When the last token came.
-    filled: u64,
-}
-
-impl Default for Bucket {
-    fn default() -> Self {
-        Self {
-            tokens: UNREACHABLES_MAX,
-            filled: 0,
-        }
-    }
-}
-
-impl Bucket {
-    /// Takes a token, if there is one.
-    const fn take(&mut self, now: u64) -> bool {
-        let new = now.saturating_sub(self.filled) / UNREACHABLE_NS;
-        self.filled = self.filled.saturating_add(new * UNREACHABLE_NS);
-        self.tokens = self.tokens.saturating_add(new);
-        if self.tokens > UNREACHABLES_MAX {
-            self.tokens = UNREACHABLES_MAX;
-        }
-        let is_there = self.tokens > 0;
-        self.tokens = self.tokens.saturating_sub(1);
-        is_there
     }
 }
 

@@ -7,6 +7,7 @@
 //! second. One silent neighbour, or a forged one, would hold up everybody else whom a socket serves. So its sockets hold one
 //! datagram each, and one that cannot go yet is taken back and waits apart (`waiting`).
 
+mod bucket;
 mod datagrams;
 mod echo;
 mod frame;

@@ -32,6 +32,8 @@ pub(super) const NET: Command = Command {
     summary: "address and packets",
     arguments: &[],
     details: "\
+link      up, down or failed: `dmesg net` says why, and `kill` of the program
+          net has the next one try again
 received  packets that the device delivered, without their check sequences
 sent      packets that it was given
 errors    mistakes of the device
