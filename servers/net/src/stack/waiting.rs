@@ -142,12 +142,14 @@ impl<D: Nic> Stack<D> {
         self.waiting.waiters.push_back(waiter);
     }
 
-    /// Tries again what waits: all of it if some host said where it is, or if it is time to ask again.
+    /// Tries again what waits: all of it if some host said where it is, if it is time to ask again, or if one has waited for long
+    /// enough.
     pub(super) fn send_waiting(&mut self, answered: bool, now: u64) {
-        let asks = now >= self.waiting.ask_at;
-        if self.waiting.waiters.is_empty() || !(answered || asks) {
+        let is_due = self.waiting.deadline().is_some_and(|due| due <= now);
+        if self.waiting.waiters.is_empty() || !(answered || is_due) {
             return;
         }
+        let asks = now >= self.waiting.ask_at;
         if asks {
             self.waiting.ask_at = now.saturating_add(ASK_EVERY);
         }

@@ -181,3 +181,23 @@ fn who_left_while_there_was_no_room_keeps_nothing_back() {
             .is_some_and(|at| at >= asks + 5 * SECOND)
     );
 }
+
+/// The second datagram's patience ends between two questions: without an end there, its deadline stayed in the past.
+#[test]
+fn who_waits_between_two_questions_is_given_up_on_time() {
+    let mut world = World::new(Faults::default(), 1);
+    let id = world.hosts[0].bind(7).unwrap();
+    for at_ms in [0, 98] {
+        world.now = at_ms * MS;
+        assert_eq!(world.send(0, id, at(3, 9), b"x"), Ok(Sending::Taken));
+    }
+    let mut polls = 0;
+    while let Some(due) = world.hosts[0].deadline(world.now) {
+        world.now = due.max(world.now + 1000);
+        world.hosts[0].poll(world.now);
+        polls += 1;
+        assert!(polls < 20, "it is polled again and again");
+    }
+    assert_eq!(world.now, 3098 * MS);
+    assert_eq!(world.hosts[0].statistics(id).unanswered, 2);
+}
