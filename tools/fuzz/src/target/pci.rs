@@ -46,6 +46,12 @@ impl Config for Hostile<'_> {
         if at != AT || !self.writable[word] {
             return;
         }
+        // The status says what the function is, and is not written.
+        let value = if word == COMMAND {
+            value & 0xffff | self.words[word] & 0xffff_0000
+        } else {
+            value
+        };
         let bar = word.checked_sub(4).and_then(|bar| self.bars.get(bar));
         let low = bar.map_or(0, |bits| {
             u32::MAX
