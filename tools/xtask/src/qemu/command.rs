@@ -41,6 +41,8 @@ pub enum Network {
     Closed,
     /// The remote shell, by this UDP port of the loopback interface.
     Forward(u16),
+    /// Ethernet frames, from who listens at this TCP port of the loopback interface.
+    Cable(u16),
 }
 
 /// Everything that QEMU's command line depends on.
@@ -96,6 +98,7 @@ impl Machine {
                 };
                 Some(wire(&[&[shell], &options.forwards[..]].concat()))
             }
+            Network::Cable(port) => Some(format!("socket,id=net,connect=127.0.0.1:{port}")),
         };
         if let Some(wire) = wire {
             qemu.args(["-netdev", &wire]);

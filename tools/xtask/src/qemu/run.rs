@@ -67,7 +67,7 @@ pub fn boot(image: &Image, options: &BootOptions, machines: &Machines) -> Result
             }
             Some(machines.add(port)?)
         }
-        Network::Absent | Network::Closed => None,
+        Network::Absent | Network::Closed | Network::Cable(_) => None,
     };
     // Before QEMU starts, so that no signal can end this process alone and leave QEMU behind.
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;

@@ -13,6 +13,7 @@ mod demo;
 mod disassembly;
 mod exact;
 pub mod features;
+mod forged;
 mod gdb;
 pub mod guest;
 mod input;
@@ -80,6 +81,7 @@ pub fn run(context: &Context<'_>) -> Result<Report> {
     cases.extend(demo::cases(context));
     cases.extend(bench::cases(context));
     cases.extend(client::cases(context));
+    cases.extend(forged::cases(context));
     cases.extend(remote::cases(context));
     cases.extend(runtime::cases(context));
     cases.extend(visits::cases(context));

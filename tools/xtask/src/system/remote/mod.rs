@@ -96,7 +96,7 @@ impl Machine {
 }
 
 /// The key of a role, from this working tree's file.
-fn key(context: &Context<'_>, role: &str) -> Result<Key> {
+pub fn key(context: &Context<'_>, role: &str) -> Result<Key> {
     let file = std::fs::read_to_string(remote::keys(context.workspace)?)?;
     let digits = file
         .lines()
