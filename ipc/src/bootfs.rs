@@ -17,7 +17,7 @@ use core::fmt;
 #[cfg(any(test, feature = "archive"))]
 pub use archive::Archive;
 
-use crate::digest::fnv1a;
+use crate::digest::digest;
 
 /// Boundary, within the archive, on which the data of every file begins.
 pub const ALIGNMENT: usize = 4096;
@@ -119,7 +119,7 @@ impl File<'_> {
     /// # Errors
     /// [`Error::BadSum`] if they differ.
     pub fn verify(&self) -> Result<(), Error> {
-        if fnv1a(self.data) == self.digest {
+        if digest(self.data) == self.digest {
             Ok(())
         } else {
             Err(Error::BadSum)
@@ -134,7 +134,7 @@ pub fn fields(name: &str, data: &[u8]) -> [u32; 13] {
     // A regular file that everyone may read.
     const MODE: u32 = 0o100_444;
     let (size, name_size) = (data.len() as u32, name.len() as u32 + 1);
-    let digest = fnv1a(data);
+    let digest = digest(data);
     let [high, low] = [(digest >> 32) as u32, digest as u32];
     let sum = data
         .iter()

@@ -14,11 +14,11 @@
 //! | 8 | base: what all addresses are relative to |
 //! | 4 | n, the number of symbols |
 //! | 4 | bytes of all names together |
-//! | 8 | [`fnv1a`] of everything after this header |
+//! | 8 | [`digest`] of everything after this header |
 //! | 16 n | symbols, sorted by address: address - base (4), bytes of code (4), start of the name (4), bytes of the name (4) |
 //! | rest | names, UTF-8 |
 
-use crate::digest::fnv1a;
+use crate::digest::digest;
 
 /// First bytes of a table; the last of them is the version of the format.
 pub const MAGIC: [u8; 8] = *b"sondsym1";
@@ -76,7 +76,7 @@ impl<'a> SymbolTable<'a> {
         if rest.len() != names {
             return Err(Error::BadLength);
         }
-        if fnv1a(body) != sum {
+        if digest(body) != sum {
             return Err(Error::BadSum);
         }
         Ok(Self {
@@ -146,7 +146,7 @@ mod tests {
         out.extend(BASE.to_le_bytes());
         out.extend((symbols.len() as u32).to_le_bytes());
         out.extend((names.len() as u32).to_le_bytes());
-        out.extend(fnv1a(&body).to_le_bytes());
+        out.extend(digest(&body).to_le_bytes());
         out.extend(body);
         out
     }

@@ -101,7 +101,7 @@ impl fmt::Display for Place<'_> {
 mod tests {
     use super::*;
     use ipc::abi::exit::{BACKTRACE_MAX, CrashReport};
-    use ipc::digest::fnv1a;
+    use ipc::digest::digest;
     use ipc::proto::init::Name;
     use ipc::symtab::MAGIC;
 
@@ -161,7 +161,7 @@ mod tests {
         bytes.extend(base.to_le_bytes());
         bytes.extend((names.len() as u32).to_le_bytes());
         bytes.extend(start.to_le_bytes());
-        bytes.extend(fnv1a(&body).to_le_bytes());
+        bytes.extend(digest(&body).to_le_bytes());
         bytes.extend(body);
         bytes
     }

@@ -1,7 +1,7 @@
 //! Writes the symbol table that `ipc::symtab` reads.
 
 use anyhow::Result;
-use ipc::digest::fnv1a;
+use ipc::digest::digest;
 use ipc::name::display_name;
 use ipc::symtab::MAGIC;
 
@@ -43,7 +43,7 @@ fn encode(functions: &[Function], own: &[&str]) -> Vec<u8> {
     out.extend(base.to_le_bytes());
     out.extend(count.to_le_bytes());
     out.extend(names_len.to_le_bytes());
-    out.extend(fnv1a(&symbols).to_le_bytes());
+    out.extend(digest(&symbols).to_le_bytes());
     out.extend(symbols);
     out
 }
