@@ -57,8 +57,11 @@ pub(super) fn round(context: &Context<'_>, dice: &mut Rng, target: &str) -> Verd
             finding(&text)
         );
     }
-    let last = text.lines().rfind(|line| line.starts_with('#'));
-    println!("{target}: {}", last.unwrap_or("nothing was run"));
+    let done = text.lines().find(|line| line.contains("DONE"));
+    println!(
+        "{target}: {}",
+        done.context("libFuzzer does not say that it is done")?
+    );
     Ok(())
 }
 
