@@ -14,7 +14,7 @@ use crate::hello::{Answer, Ask, Cookie, Hello, Refusal, read_challenge};
 use crate::packet::{DATAGRAM_MAX, Header, Kind, VERSION};
 use crate::seal::{Seal, Side};
 use crate::time::Instant;
-use crate::{Key, Random, Role, noise};
+use crate::{Key, Random, Role, Status, noise};
 
 /// An unanswered hello is sent again after this: so often that a link which loses a third each way does not matter.
 const AGAIN: Duration = Duration::from_millis(150);
@@ -51,8 +51,8 @@ pub enum Event {
     },
     /// The session's output: text of a shell, or what a command printed.
     Output(Stream, Vec<u8>),
-    /// The command ended, with this status: 0 is success. All of its output came before.
-    Finished(u8),
+    /// The command ended like this. All of its output came before.
+    Finished(Status),
     /// The server does not take it.
     Refused(Refusal),
     /// The session ended.

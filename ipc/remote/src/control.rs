@@ -12,8 +12,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// Longest command, in bytes.
-pub const COMMAND_MAX: usize = 1024;
+use ipc::proto::remote::{COMMAND_MAX, Status};
 
 /// A command line: 1 to 1,024 bytes without control characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,7 +107,7 @@ impl fmt::Display for End {
 pub(crate) enum Control {
     Open(Purpose),
     Leave,
-    Finished(u8),
+    Finished(Status),
     Ended(End),
 }
 
@@ -122,7 +121,7 @@ impl Control {
                 bytes
             }
             Self::Leave => [3].into(),
-            Self::Finished(status) => [4, *status].into(),
+            Self::Finished(status) => [4, *status as u8].into(),
             Self::Ended(why) => {
                 let why = match why {
                     End::Left => 0,
@@ -145,7 +144,7 @@ impl Control {
                 Self::Open(Purpose::Exec(Command::new(text).ok()?))
             }
             [3] => Self::Leave,
-            [4, status] => Self::Finished(*status),
+            [4, status] => Self::Finished(Status::from_number(*status)?),
             [5, 0] => Self::Ended(End::Left),
             [5, 1] => Self::Ended(End::Lost),
             [5, 2] => Self::Ended(End::Failed),

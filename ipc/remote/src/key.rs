@@ -5,28 +5,12 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::fmt::Write;
 
+use ipc::proto::remote::Role;
+
 /// Bytes of a key.
 const BYTES: usize = 32;
 /// Most keys in a file: a hello is tried with each, so it is as dear as there are keys.
 pub const KEYS_MAX: usize = 2;
-
-/// What a session may do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// Look.
-    Observe,
-    /// Everything.
-    Control,
-}
-
-impl fmt::Display for Role {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Observe => "observe",
-            Self::Control => "control",
-        })
-    }
-}
 
 /// A secret that both ends have. Not shown by `Debug`.
 #[derive(Clone, PartialEq, Eq)]

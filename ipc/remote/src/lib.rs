@@ -37,13 +37,17 @@ mod time;
 use alloc::boxed::Box;
 
 pub use client::{Client, Event as ClientEvent, Mode};
-pub use control::{COMMAND_MAX, Command, CommandError, End, Purpose};
+pub use control::{Command, CommandError, End, Purpose};
 pub use frame::Stream;
 pub use hello::Refusal;
-pub use key::{KEYS_MAX, Key, KeyError, KeyRing, LineError, Role};
+pub use ipc::proto::remote::{Role, Status};
+pub use key::{KEYS_MAX, Key, KeyError, KeyRing, LineError};
 pub use packet::{DATAGRAM_MAX, VERSION};
 pub use server::{Event as ServerEvent, Mode as ServerMode, SESSIONS_MAX, Server, Statistics};
 pub use time::Instant;
+
+/// The UDP port at which a remote shell is looked for, unless another is said.
+pub const PORT: u16 = 5555;
 
 /// Fills a slice with random bytes that nobody else can know. Both ends take their session keys from it.
 pub type Random = Box<dyn FnMut(&mut [u8]) + Send>;

@@ -95,6 +95,19 @@ pub enum Status {
     Interrupted = 2,
 }
 
+impl Status {
+    /// The status of this number; `None` if there is none.
+    #[must_use]
+    pub const fn from_number(number: u8) -> Option<Self> {
+        match number {
+            0 => Some(Self::Success),
+            1 => Some(Self::Failed),
+            2 => Some(Self::Interrupted),
+            _ => None,
+        }
+    }
+}
+
 /// Why the server refuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, MaxSize)]
 pub enum RemoteError {
@@ -183,7 +196,9 @@ mod tests {
         );
         let statuses = [Status::Success, Status::Failed, Status::Interrupted];
         assert_eq!(statuses.map(|status| bytes(&status)), [[0], [1], [2]]);
+        assert_eq!([0, 1, 2].map(Status::from_number), statuses.map(Some));
         assert_eq!(statuses.map(|status| status as u8), [0, 1, 2]);
+        assert_eq!(Status::from_number(3), None);
         let errors = [RemoteError::Busy, RemoteError::NotYours, RemoteError::Over];
         assert_eq!(errors.map(|error| bytes(&error)), [[0], [1], [2]]);
         assert_eq!(

@@ -5,8 +5,7 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
-use ipc::proto::remote::Status;
-use remote_shell::{ClientEvent, Command, Mode, Purpose};
+use remote_shell::{ClientEvent, Command, Mode, Purpose, Status};
 use rustix::event::PollFlags;
 
 use crate::link::Link;
@@ -23,8 +22,8 @@ const NO_READER: u8 = 141;
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// It said so, with this status.
-    Finished(u8),
+    /// It said so.
+    Finished(Status),
     /// It was told to end, and whoever asked did not wait for it.
     Abandoned,
     /// Nobody reads its output any more.
@@ -35,9 +34,8 @@ impl Ended {
     /// The status to end with.
     pub fn status(self) -> u8 {
         match self {
-            Self::Finished(status) if status == Status::Interrupted as u8 => INTERRUPTED,
-            Self::Finished(status) => status,
-            Self::Abandoned => INTERRUPTED,
+            Self::Finished(Status::Interrupted) | Self::Abandoned => INTERRUPTED,
+            Self::Finished(status) => status as u8,
             Self::NoReader => NO_READER,
         }
     }

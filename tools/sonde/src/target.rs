@@ -4,11 +4,10 @@ use std::env;
 use std::net::SocketAddr;
 
 use anyhow::{Context as _, Result};
+use remote_shell::PORT;
 
 use crate::address::resolve;
 
-/// UDP port of the remote shell, unless another is named.
-const PORT: u16 = 5555;
 /// Environment variable with `HOST[:PORT]`; `./run.sh sonde` sets it to the machine that `./run.sh` booted.
 const HOST: &str = "SONDE_HOST";
 

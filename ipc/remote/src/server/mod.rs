@@ -19,7 +19,7 @@ use crate::hello::Refusal;
 use crate::packet::{DATAGRAM_MAX, Header, Kind, VERSION};
 use crate::seal::Unsealed;
 use crate::time::Instant;
-use crate::{KeyRing, Random, Role};
+use crate::{KeyRing, Random, Role, Status};
 use door::{Admitted, Door};
 use line::Lines;
 use session::{Change, Phase, Session};
@@ -337,7 +337,7 @@ impl Server {
 
     /// The command of a session has ended: its client gets what was written before, and then this. The number means nothing
     /// from now on.
-    pub fn finish(&mut self, now: Instant, number: u32, status: u8) {
+    pub fn finish(&mut self, now: Instant, number: u32, status: Status) {
         self.lines.finish(number);
         if let Some(session) = self.session(number) {
             session.last(now, &Control::Finished(status));

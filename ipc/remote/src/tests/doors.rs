@@ -8,7 +8,9 @@ use fastrand::Rng;
 use super::link::{Faults, World, address, exec, key, modes, ring};
 use crate::hello::{Answer, Ask, Cookie, Hello, Refusal, read_challenge};
 use crate::packet::{Header, Kind};
-use crate::{ClientEvent, End, Mode, Purpose, SESSIONS_MAX, ServerEvent, ServerMode, Stream};
+use crate::{
+    ClientEvent, End, Mode, Purpose, SESSIONS_MAX, ServerEvent, ServerMode, Status, Stream,
+};
 
 fn bytes(datagrams: &[(std::net::SocketAddrV4, Vec<u8>)]) -> usize {
     datagrams.iter().map(|(_, bytes)| bytes.len()).sum()
@@ -63,11 +65,11 @@ fn a_recorded_session_is_good_for_nothing_and_gets_less_back_than_it_sends() {
         let mut world = World::new(server, Faults::default(), 2);
         let index = world.client(client, exec("reboot"));
         world.server_event();
-        world.server.finish(world.now, 1, 0);
+        world.server.finish(world.now, 1, Status::Success);
         world.until(|world| {
             world.clients[index]
                 .event()
-                .filter(|e| *e == ClientEvent::Finished(0))
+                .filter(|e| *e == ClientEvent::Finished(Status::Success))
         });
         let recorded = world.seen.to_server.clone();
         for wait in [0, 1, 15, 60] {
@@ -225,15 +227,15 @@ fn a_full_server_forgets_no_session_whose_end_is_under_way() {
         }
         let now = world.now;
         assert_eq!(world.server.write(1, Stream::Text, b"bye"), 3);
-        world.server.finish(now, 1, 0);
+        world.server.finish(now, 1, Status::Success);
         // The next one comes while nothing gets through to the first, and then all does.
         world.faults.loss = 100;
         world.step();
         world.faults.loss = 0;
         world.client(client, Purpose::Shell);
-        let ended = |event: &ClientEvent| matches!(event, ClientEvent::Finished(0));
+        let ended = |event: &ClientEvent| matches!(event, ClientEvent::Finished(Status::Success));
         let heard = world.until(|world| world.clients[0].event().filter(ended));
-        assert_eq!(heard, ClientEvent::Finished(0));
+        assert_eq!(heard, ClientEvent::Finished(Status::Success));
     }
 }
 

@@ -6,7 +6,7 @@ use fastrand::Rng;
 use proptest::prelude::*;
 
 use super::link::{Faults, World, exec, key, modes, ring};
-use crate::{ClientEvent, End, Mode, Purpose, ServerEvent, ServerMode, Stream};
+use crate::{ClientEvent, End, Mode, Purpose, ServerEvent, ServerMode, Status, Stream};
 
 /// What the issue asks a session to survive.
 const BAD: Faults = Faults {
@@ -38,14 +38,14 @@ fn exchange(world: &mut World, index: usize, down: &[u8], up: &[u8]) -> (Vec<u8>
             typed.extend_from_slice(&buffer[..length]);
             if written == down.len() && typed.len() >= up.len() && !finished {
                 finished = true;
-                world.server.finish(world.now, 1, 0);
+                world.server.finish(world.now, 1, Status::Success);
             }
         }
         while let Some(event) = world.clients[index].event() {
             match event {
                 ClientEvent::Connected { .. } => {}
                 ClientEvent::Output(Stream::Binary, bytes) => shown.extend_from_slice(&bytes),
-                ClientEvent::Finished(0) => return Some(()),
+                ClientEvent::Finished(Status::Success) => return Some(()),
                 other => panic!("{other:?}"),
             }
         }

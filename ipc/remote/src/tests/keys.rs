@@ -5,7 +5,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::link::{Faults, World, key, ring};
-use crate::{ClientEvent, Key, KeyError, KeyRing, LineError, Mode, Purpose, ServerMode};
+use crate::{ClientEvent, Key, KeyError, KeyRing, LineError, Mode, Purpose, ServerMode, Status};
 
 #[test]
 fn a_key_has_one_text_form() {
@@ -81,11 +81,11 @@ fn nothing_that_is_typed_or_shown_can_be_read_on_the_wire() {
     world
         .server
         .write(1, crate::Stream::Text, b"the-secret-output");
-    world.server.finish(world.now, 1, 0);
+    world.server.finish(world.now, 1, Status::Success);
     world.until(|world| {
         world.clients[index]
             .event()
-            .filter(|event| *event == ClientEvent::Finished(0))
+            .filter(|event| *event == ClientEvent::Finished(Status::Success))
     });
     let all = world.seen.to_server.iter().chain(&world.seen.to_clients);
     for (_, bytes) in all {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::link::{Faults, World, address, exec, ring};
-use crate::{End, Role, ServerEvent, ServerMode, Stream};
+use crate::{End, Role, ServerEvent, ServerMode, Status, Stream};
 
 #[test]
 fn a_line_is_a_command_and_its_output_comes_as_text() {
@@ -27,7 +27,7 @@ fn a_line_is_a_command_and_its_output_comes_as_text() {
         written += world.server.write(1, Stream::Binary, &text[written..]);
         world.step();
     }
-    world.server.finish(world.now, 1, 0);
+    world.server.finish(world.now, 1, Status::Success);
     world.pass(Duration::from_secs(1));
     let datagrams = &world.seen.to_clients;
     assert!(

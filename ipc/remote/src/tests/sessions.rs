@@ -1,7 +1,7 @@
 //! A session from its hello to its end, in both modes.
 
 use super::link::{Faults, World, address, exec, key, modes, ring};
-use crate::{ClientEvent, End, Mode, Purpose, Role, ServerEvent, ServerMode, Stream};
+use crate::{ClientEvent, End, Mode, Purpose, Role, ServerEvent, ServerMode, Status, Stream};
 
 #[test]
 fn a_command_runs_and_its_output_and_status_come_back() {
@@ -16,12 +16,15 @@ fn a_command_runs_and_its_output_and_status_come_back() {
         };
         assert_eq!(world.server_event(), opened);
         assert_eq!(world.server.write(1, Stream::Binary, b"PID NAME\n"), 9);
-        world.server.finish(world.now, 1, 7);
+        world.server.finish(world.now, 1, Status::Interrupted);
         let role = Role::Control;
         assert_eq!(world.client_event(index), ClientEvent::Connected { role });
         let output = ClientEvent::Output(Stream::Binary, b"PID NAME\n".to_vec());
         assert_eq!(world.client_event(index), output);
-        assert_eq!(world.client_event(index), ClientEvent::Finished(7));
+        assert_eq!(
+            world.client_event(index),
+            ClientEvent::Finished(Status::Interrupted)
+        );
         world.until(|world| world.clients[index].is_over().then_some(()));
         world.until(|world| (world.server.sessions() == 0).then_some(()));
     }

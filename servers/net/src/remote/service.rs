@@ -43,7 +43,7 @@ impl<M: Mint<Handle = P::Handle>, P: Responder> RemoteService<P> for Remote<M, P
         }
         session.is_over = true;
         let number = session.number();
-        self.server.finish(self.now, number, status as u8);
+        self.server.finish(self.now, number, status);
         Ok(call.reply(()))
     }
 }

@@ -4,7 +4,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::net::SocketAddrV4;
 
-use ipc::proto::remote::{COMMAND_MAX, Opened, Peer, Purpose, Role};
+use ipc::proto::remote::{Opened, Peer, Purpose, Role};
 use ipc::proto::stream::{CHUNK_MAX, Chunk, Flush, Read, StreamError, Write};
 use ipc::proto::{Parked, Responder, Text};
 use remote_shell::{Instant, Server, Stream};
@@ -36,7 +36,7 @@ pub(super) struct Session<P: Responder> {
 impl<P: Responder> Session<P> {
     pub(super) fn new(
         number: u32,
-        role: remote_shell::Role,
+        role: Role,
         purpose: &remote_shell::Purpose,
         peer: SocketAddrV4,
         until: Instant,
@@ -44,18 +44,14 @@ impl<P: Responder> Session<P> {
         let (purpose, stream) = match purpose {
             remote_shell::Purpose::Shell => (Purpose::Shell, Stream::Text),
             remote_shell::Purpose::Exec(command) => {
-                // Nothing is cut: the two limits are the same.
-                const { assert!(remote_shell::COMMAND_MAX == COMMAND_MAX) };
+                // Nothing is cut: a command is checked against the same limit.
                 let line = Text::cut(command.as_str());
                 (Purpose::Exec(line), Stream::Binary)
             }
         };
         let opened = Opened {
             number,
-            role: match role {
-                remote_shell::Role::Observe => Role::Observe,
-                remote_shell::Role::Control => Role::Control,
-            },
+            role,
             purpose,
             peer: Peer {
                 address: peer.ip().octets(),

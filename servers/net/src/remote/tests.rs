@@ -153,12 +153,12 @@ fn a_command_comes_to_the_shell_and_its_output_goes_back() {
     let over = Err(CallError::Service(RemoteError::Over));
     assert_eq!(world.session(badge).finish(&Status::Success), over);
     world.moment();
-    let role = remote_shell::Role::Control;
+    let role = Role::Control;
     let output = ClientEvent::Output(Stream::Binary, b"1 init\n".to_vec());
     let expected = [
         ClientEvent::Connected { role },
         output,
-        ClientEvent::Finished(1),
+        ClientEvent::Finished(Status::Failed),
     ];
     assert_eq!(world.events(), expected);
     world.remote().closed(badge);
@@ -176,7 +176,11 @@ fn a_flush_behind_the_end_waits_for_the_other_side_to_have_it() {
     assert_eq!(world.stream(badge).flush(&()), timed_out);
     assert!(world.shell.desk.last_answer.is_none());
     world.moment();
-    assert!(world.events().contains(&ClientEvent::Finished(0)));
+    assert!(
+        world
+            .events()
+            .contains(&ClientEvent::Finished(Status::Success))
+    );
     let (_, message) = world.shell.desk.last_answer.take().unwrap();
     assert_eq!(message.op, 0, "answered");
     // So it is at once where nobody is left to wait for.

@@ -11,7 +11,7 @@ use std::time::Duration;
 use arbitrary::{Arbitrary, Unstructured};
 use remote_shell::{
     Client, ClientEvent, Command, DATAGRAM_MAX, Instant, Key, KeyRing, Mode, Purpose, Random, Role,
-    SESSIONS_MAX, Server, ServerEvent, ServerMode, Stream,
+    SESSIONS_MAX, Server, ServerEvent, ServerMode, Status, Stream,
 };
 
 use super::acts;
@@ -399,6 +399,7 @@ impl World {
             Act::Read { session, bytes } => self.read(session, bytes),
             Act::Finish { session, status } => {
                 if let Some(number) = self.session(session) {
+                    let status = Status::from_number(status).unwrap_or(Status::Failed);
                     self.server.finish(self.now, number, status);
                     self.sessions.remove(&number);
                 }

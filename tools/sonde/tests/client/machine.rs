@@ -10,10 +10,9 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
-use ipc::proto::remote::Status;
 use remote_shell::{
     DATAGRAM_MAX, End, Instant as Moment, KeyRing, Purpose, Role, Server, ServerEvent, ServerMode,
-    Stream,
+    Status, Stream,
 };
 
 /// The keys that it takes.
@@ -166,7 +165,7 @@ fn serve(socket: &UdpSocket, kind: &Kind, stop: &AtomicBool) {
             let Some(status) = session.status else {
                 return true;
             };
-            server.finish(now(), number, status as u8);
+            server.finish(now(), number, status);
             false
         });
         let mut datagram = [0; DATAGRAM_MAX];

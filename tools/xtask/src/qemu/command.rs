@@ -21,7 +21,7 @@ use crate::child;
 use crate::cli::{Accel, BootOptions, Forward, Shim};
 
 /// UDP port of the remote shell, in the guest and, unless another is asked for, on the host.
-pub const REMOTE_SHELL_PORT: u16 = 5555;
+pub const REMOTE_SHELL_PORT: u16 = remote_shell::PORT;
 
 /// Where the guest's serial line goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use fastrand::Rng;
-use remote_shell::{ClientEvent, Key, Mode, Purpose};
+use remote_shell::{ClientEvent, Key, Mode, Purpose, Status};
 
 use super::wire::{self, Wire, exec};
 use super::{Machine, key};
@@ -73,7 +73,7 @@ fn hostile(context: &Context<'_>) -> Verdict {
     // A key that may look may not do more.
     let observer = Mode::Keyed(key(context, "observe")?);
     let refused = Wire::open(machine.address, &observer, exec("kill 1")?, 4)?.finish()?;
-    ensure!(refused.status == 1, "{refused:?}");
+    ensure!(refused.status == Status::Failed, "{refused:?}");
 
     // Nothing of all this was anybody's command, and all go on: the session, the serial line, and new ones.
     victim.send(b"echo still here\r")?;

@@ -13,7 +13,7 @@ use std::thread::ScopedJoinHandle;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use remote_shell::{ClientEvent, Key, Mode, Purpose};
+use remote_shell::{ClientEvent, Key, Mode, Purpose, Status};
 
 use super::guest::{Guest, PATIENCE};
 use super::session::Session;
@@ -79,7 +79,7 @@ impl Machine {
             let mut wire = Wire::open(self.address, &self.mode, exec("version")?, seed)?;
             loop {
                 match wire.event()? {
-                    ClientEvent::Finished(0) => return Ok(()),
+                    ClientEvent::Finished(Status::Success) => return Ok(()),
                     ClientEvent::Connected { .. } | ClientEvent::Output(..) => {}
                     ClientEvent::Silent | ClientEvent::Refused(_) => break,
                     other => bail!("{other:?}"),
@@ -134,7 +134,10 @@ fn bad_link(context: &Context<'_>) -> Verdict {
 fn through(machine: &mut Machine, address: SocketAddr) -> Verdict {
     // Long and always the same, so that the good link tells what is right.
     let right = machine.run(machine.address, "help profile", 1)?;
-    ensure!(right.status == 0 && right.output.len() > 500, "{right:?}");
+    ensure!(
+        right.status == Status::Success && right.output.len() > 500,
+        "{right:?}"
+    );
     for seed in 2..6 {
         let ran = machine.run(address, "help profile", seed)?;
         ensure!(ran == right, "{ran:?}\nnot\n{right:?}");
@@ -251,6 +254,9 @@ fn open(context: &Context<'_>) -> Verdict {
         ensure!(text.starts_with(answer), "{line:?}: {text:?}");
     }
     let ran = machine.run(machine.address, "echo framed", 1)?;
-    ensure!(ran.output == "framed\n" && ran.status == 0, "{ran:?}");
+    ensure!(
+        ran.output == "framed\n" && ran.status == Status::Success,
+        "{ran:?}"
+    );
     machine.session.power_off()
 }

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
-use remote_shell::{Client, ClientEvent, Command, DATAGRAM_MAX, Mode, Purpose, Random};
+use remote_shell::{Client, ClientEvent, Command, DATAGRAM_MAX, Mode, Purpose, Random, Status};
 
 use crate::system::guest::PATIENCE;
 
@@ -21,7 +21,7 @@ pub struct Wire {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Ran {
     pub output: String,
-    pub status: u8,
+    pub status: Status,
 }
 
 /// Random bytes from a seed. These tests keep no secret, and are to be the same each time.
