@@ -68,5 +68,5 @@ pub use {
     mapping::Mapping,
     port::{Event, Port},
     registers::Registers,
-    sync::Mutex,
+    sync::{Mutex, MutexGuard},
 };
