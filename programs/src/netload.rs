@@ -21,6 +21,16 @@ const PPS: RangeInclusive<u64> = 0..=10_000_000;
 const SECONDS: RangeInclusive<u64> = 0..=86_400;
 const COUNT: RangeInclusive<u64> = 0..=1_000_000_000_000;
 
+/// Ports below this are services', some of which answer whatever comes.
+const SERVICES: u16 = 1024;
+
+/// Whether what came from a port is answered at port `own`. Another `netload` at that port, or an echo service, would answer the answer, and
+/// so on for ever; one datagram with a forged source is enough to begin it.
+#[must_use]
+pub const fn may_answer(own: u16, from: u16) -> bool {
+    from >= SERVICES && from != own
+}
+
 /// What to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Load {
@@ -195,6 +205,21 @@ mod tests {
         match read(line) {
             Ok(Load::Send(stream)) => stream,
             other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_would_answer_an_answer_gets_none() {
+        for (own, from, may) in [
+            (7, 7, false),
+            (7, 19, false),
+            (7, 1023, false),
+            (7, 1024, true),
+            (7, 51_839, true),
+            (5000, 5000, false),
+            (5000, 5001, true),
+        ] {
+            assert_eq!(may_answer(own, from), may, "{own} {from}");
         }
     }
 

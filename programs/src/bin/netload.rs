@@ -35,7 +35,7 @@ const fn all(socket: &UdpSocket) -> Slots {
     }
 }
 
-/// Answers each datagram with itself: what came is sent from the slots that it came into.
+/// Answers each datagram with itself, if it may be answered: what came is sent from the slots that it came into.
 fn echo(mut socket: UdpSocket) -> Result<(), Error> {
     let all = all(&socket);
     let mut due = Slots::default();
@@ -43,6 +43,20 @@ fn echo(mut socket: UdpSocket) -> Result<(), Error> {
         if due.count == 0 {
             let count = socket.receive(all)?;
             due = Slots { first: 0, count };
+        }
+        let run = answerable(&socket, due);
+        if run < due.count {
+            // What is behind it may be answered, and it not.
+            let sent = match run {
+                0 => Ok(1),
+                count => socket.send(Slots { count, ..due }),
+            };
+            due = match sent {
+                Ok(sent) => behind(due, sent),
+                Err(error) if is_for_one(&error) => behind(due, 1),
+                Err(error) => return Err(error),
+            };
+            continue;
         }
         let exchanged = socket.exchange(due, all);
         due = match exchanged {
@@ -56,6 +70,16 @@ fn echo(mut socket: UdpSocket) -> Result<(), Error> {
             Err(error) => return Err(error),
         };
     }
+}
+
+/// How many of these datagrams, from the first on, may be answered.
+fn answerable(socket: &UdpSocket, slots: Slots) -> u16 {
+    let mut from = (slots.first..).take(slots.count.into());
+    let silent = from.position(|index| {
+        let peer = socket.header(index).peer;
+        !netload::may_answer(socket.port(), peer.port())
+    });
+    silent.map_or(slots.count, |place| place as u16)
 }
 
 /// What is left of slots without the first `count`.
