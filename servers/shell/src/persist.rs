@@ -3,7 +3,8 @@
 //! init keeps the endpoint of a server that it starts again, and a call made meanwhile waits there (docs/programs.md): the
 //! wait for the next instance is the kernel's. Before that init fails every call that it finds at the endpoint, and who
 //! calls again at once keeps it at that: hence the pause. When init has given up, the endpoint is dead and every call fails
-//! at once: many failures in a row are how the end of a stream shows.
+//! at once: many failures in a row are how the end of a stream shows. A server that refuses is there, and what it lacks now it may
+//! have later: it is asked as long as it does not say that it will refuse for ever.
 
 use ipc::proto::CallError;
 use ipc::proto::remote::RemoteError;
@@ -35,7 +36,7 @@ pub trait Refusal {
 
 impl Refusal for StreamError {
     fn is_final(&self) -> bool {
-        matches!(self, Self::Closed)
+        matches!(self, Self::Closed | Self::WriteOnly)
     }
 }
 
@@ -59,6 +60,7 @@ pub fn persist<T, E: Refusal>(
         match call() {
             Ok(answer) => return Ok(answer),
             Err(CallError::Service(error)) if error.is_final() => return Err(Closed),
+            Err(CallError::Service(_)) => failures = 0,
             Err(_) if clock.now().saturating_sub(asked) > SERVED => failures = 1,
             Err(_) => failures += 1,
         }
@@ -105,6 +107,16 @@ mod tests {
         let closed = Err(CallError::Service(StreamError::Closed));
         assert_eq!(persist(&time, || closed), Err::<(), _>(Closed));
         assert_eq!(time.now(), u64::from(FAILURES_MAX) * PAUSE);
+    }
+
+    #[test]
+    fn a_server_that_lacks_something_is_asked_until_it_has_it() {
+        let time = Time::default();
+        let answer = persist(&time, || match time.now() {
+            0..60_000_000_000 => Err(CallError::Service(RemoteError::Busy)),
+            _ => Ok(()),
+        });
+        assert_eq!(answer, Ok(()));
     }
 
     #[test]
