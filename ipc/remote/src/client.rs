@@ -86,6 +86,8 @@ pub struct Client {
     mode: Mode,
     random: Random,
     token: u64,
+    /// Of the protocol that its hellos claim.
+    version: u8,
     state: State,
     channel: Channel,
     leave_by: Option<Instant>,
@@ -96,7 +98,18 @@ impl Client {
     /// Asks for a session.
     #[must_use]
     pub fn new(mode: Mode, purpose: Purpose, random: Random, now: Instant) -> Self {
-        let mut client = Self::begin(mode, Ask::Session, random, now);
+        Self::of_version(VERSION, mode, purpose, random, now)
+    }
+    /// Asks for a session, and claims to speak this version of the protocol: to see what a server says to those of another.
+    #[must_use]
+    pub fn of_version(
+        version: u8,
+        mode: Mode,
+        purpose: Purpose,
+        random: Random,
+        now: Instant,
+    ) -> Self {
+        let mut client = Self::begin(version, mode, Ask::Session, random, now);
         let open = Control::Open(purpose);
         client.channel.write_control(&open.to_bytes());
         client
@@ -104,16 +117,17 @@ impl Client {
     /// Asks whether a server is there that takes this key.
     #[must_use]
     pub fn ping(mode: Mode, random: Random, now: Instant) -> Self {
-        Self::begin(mode, Ask::Ping, random, now)
+        Self::begin(VERSION, mode, Ask::Ping, random, now)
     }
 
-    fn begin(mode: Mode, ask: Ask, mut random: Random, now: Instant) -> Self {
+    fn begin(version: u8, mode: Mode, ask: Ask, mut random: Random, now: Instant) -> Self {
         let mut token = [0; 8];
         random(&mut token);
         let mut client = Self {
             mode,
             random,
             token: u64::from_le_bytes(token),
+            version,
             state: State::Over,
             channel: Channel::new(now, SPAN),
             leave_by: None,
@@ -126,7 +140,10 @@ impl Client {
     /// Makes a hello, to be sent at once.
     fn greet(&mut self, now: Instant, ask: Ask, cookie: Cookie, give_up: Instant) {
         let hello = Hello { ask, cookie };
-        let header = Hello::header(matches!(self.mode, Mode::Keyed(_)), self.token);
+        let header = Header {
+            version: self.version,
+            ..Hello::header(matches!(self.mode, Mode::Keyed(_)), self.token)
+        };
         let made = match &self.mode {
             Mode::Open => Some((hello.open(&header), None)),
             Mode::Keyed(key) => {

@@ -40,10 +40,10 @@ pub use client::{Client, Event as ClientEvent, Mode};
 pub use control::{Command, CommandError, End, Purpose};
 pub use frame::Stream;
 pub use hello::Refusal;
-pub use ipc::proto::remote::{Role, Status};
+pub use ipc::proto::remote::{Role, Statistics, Status};
 pub use key::{KEYS_MAX, Key, KeyError, KeyRing, LineError};
 pub use packet::{DATAGRAM_MAX, VERSION};
-pub use server::{Event as ServerEvent, Mode as ServerMode, SESSIONS_MAX, Server, Statistics};
+pub use server::{Event as ServerEvent, Mode as ServerMode, SESSIONS_MAX, Server};
 pub use time::Instant;
 
 /// The UDP port at which a remote shell is looked for, unless another is said.

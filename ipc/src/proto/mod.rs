@@ -6,6 +6,7 @@
 //! test in each file pins the bytes of every message.
 
 pub mod bounded;
+mod counters;
 pub mod init;
 mod kernel_error;
 pub mod loopback;

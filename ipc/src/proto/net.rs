@@ -10,6 +10,8 @@ use core::net::Ipv4Addr;
 use postcard::experimental::max_size::MaxSize;
 use serde::{Deserialize, Serialize};
 
+use super::remote;
+
 mod report;
 mod slot;
 #[cfg(test)]
@@ -149,6 +151,8 @@ crate::protocol! {
     4 MakeSocket = socket(u16, handles [H; 1]) -> (), handles [H; 1];
     /// Gives the first socket whose place is at least this; none if there is none.
     5 NextSocket = next_socket(u16) -> Option<SocketInfo>;
+    /// Counts of the remote shell; none while it is off.
+    6 Remote = remote(()) -> Option<remote::Statistics>;
     /// Gives the socket a port, or any that is free for 0; answers which.
     8 Bind = bind(u16) -> u16;
     /// Sends the datagrams in these slots, in order; answers how many were taken, at least one: what cannot be sent ends the

@@ -10,12 +10,15 @@
 //!
 //! The numbers of both protocols differ, so that one endpoint serves them ([`serve`]).
 
+mod statistics;
+
 use core::fmt;
 
 use postcard::experimental::max_size::MaxSize;
 use serde::{Deserialize, Serialize};
 
 use super::{Disposition, Message, Responder, Text, stream};
+pub use statistics::Statistics;
 
 /// Longest command of a session that runs one, in bytes.
 pub const COMMAND_MAX: usize = 1024;
@@ -204,6 +207,29 @@ mod tests {
         assert_eq!(
             OPERATIONS,
             [(16, "accept"), (17, "describe"), (18, "finish")]
+        );
+    }
+
+    #[test]
+    fn each_count_has_its_name_and_its_place() {
+        let statistics = Statistics {
+            opened: 1,
+            unauthenticated: 300,
+            unsent: 2,
+            ..Statistics::default()
+        };
+        assert_eq!(
+            bytes(&statistics),
+            [1, 0, 0, 0, 0xac, 2, 0, 0, 0, 0, 0, 0, 0, 0, 2]
+        );
+        let counted: Vec<_> = statistics.each().filter(|(_, count)| *count > 0).collect();
+        assert_eq!(
+            counted,
+            [
+                ("sessions opened", 1),
+                ("by no key of this machine", 300),
+                ("too many answers wait", 2)
+            ]
         );
     }
 

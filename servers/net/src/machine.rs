@@ -2,7 +2,8 @@
 //!
 //! One thread waits in one place for calls, for the device, and for the time when the network has something to do by itself;
 //! another one for the calls of the remote shell, which come to an endpoint of their own. Both do the same work after it, one at a
-//! time.
+//! time, and hand the lock over: so while frames flood, a call of the remote shell waits for one batch of the other thread, and on one
+//! CPU until that one sleeps (`pace.rs`).
 
 use alloc::sync::Arc;
 use core::convert::Infallible;
@@ -18,8 +19,8 @@ use net::server::{Machine, Memory, Server};
 use net::settings::{self, Settings};
 use net::stack::Stack;
 use sysroot::{
-    Connection, Event, Mapping, Mutex, OwnedHandle, Port, handle, println, startup, syscall,
-    thread, time,
+    Connection, Event, Mapping, Mutex, MutexGuard, OwnedHandle, Port, handle, println, startup,
+    syscall, thread, time,
 };
 
 use crate::hardware::{self, Function, NetworkCard};
@@ -99,6 +100,7 @@ impl State {
         self.server.poll(port);
         let stack = self.server.stack();
         let shell = stack.and_then(|stack| self.shell.turn(stack, port));
+        self.server.set_remote(self.shell.statistics());
         let dues = [self.server.deadline(), shell];
         let due = dues.into_iter().flatten().min().unwrap_or(NEVER);
         let rests = match (&mut self.function, self.server.stack()) {
@@ -133,10 +135,12 @@ fn serve_at(state: &Mutex<State>, endpoint: Handle, calls: Calls) -> Failure {
     let mut port = Port::new(endpoint);
     let mut message = Message::new();
     loop {
-        let due = match state.lock().turn(&mut port) {
+        let mut turn = state.lock();
+        let due = match turn.turn(&mut port) {
             Ok(due) => due,
             Err(failure) => return failure,
         };
+        MutexGuard::hand_over(turn);
         let event = port.receive(due, &mut message);
         let mut state = state.lock();
         if let Event::Notified(bits) = event {

@@ -5,8 +5,9 @@ use core::fmt;
 
 use ipc::abi::{Error, Handle, Rights};
 use ipc::bootfs::{Bootfs, REMOTE_KEYS};
+use ipc::proto::Message;
 use ipc::proto::net::NetError;
-use ipc::proto::{Message, remote};
+use ipc::proto::remote::{self, Statistics};
 use net::device::Nic;
 use net::remote::off::Off;
 use net::remote::refusals::Refusals;
@@ -122,6 +123,14 @@ impl Shell {
     pub fn closed(&mut self, badge: u64) {
         if let Self::On(open) = self {
             open.remote().closed(badge);
+        }
+    }
+
+    /// What came of the datagrams; `None` if it is off.
+    pub const fn statistics(&self) -> Option<Statistics> {
+        match self {
+            Self::Off(_) => None,
+            Self::On(open) => Some(*open.remote.statistics()),
         }
     }
 

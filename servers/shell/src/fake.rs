@@ -10,10 +10,10 @@ use ipc::abi::Error;
 use ipc::abi::info::{CpuInfo, MemoryInfo};
 use ipc::proto::CallError;
 use ipc::proto::init::{Args, Ending, ExitReport, InitError, Name, ProcessInfo};
-use ipc::proto::net::{Counters, Interface, NetError, Ping, Pong, SocketInfo};
+use ipc::proto::net::{NetError, Ping, Pong, SocketInfo};
 use ipc::proto::profd::{Refusal, Request};
 
-use crate::system::{InitResult, LogPart, System};
+use crate::system::{InitResult, LogPart, Network, System};
 
 pub use kernel::FakeKernel;
 pub use session::FakeSession;
@@ -44,7 +44,7 @@ pub struct FakeSystem {
     /// In few words, and in all.
     pub processors: Option<[&'static str; 2]>,
     /// If there is a device.
-    pub network: Option<(Interface, Counters)>,
+    pub network: Option<Network>,
     /// What there is each time that somebody looks; nothing after that.
     pub sockets: VecDeque<Vec<SocketInfo>>,
     /// What is answered to each ping; without a device, after that.
@@ -185,7 +185,7 @@ impl System for FakeSystem {
         show(self.processors.ok_or(silent)?[usize::from(verbose)]);
         Ok(())
     }
-    fn network(&mut self) -> Result<(Interface, Counters), CallError<NetError>> {
+    fn network(&mut self) -> Result<Network, CallError<NetError>> {
         self.network.ok_or(CallError::Service(NetError::NoDevice))
     }
     fn sockets(&mut self) -> Result<Vec<SocketInfo>, CallError<NetError>> {

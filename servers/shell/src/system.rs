@@ -10,6 +10,7 @@ use ipc::proto::CallError;
 use ipc::proto::init::{Args, ExitReport, InitError, Name, ProcessInfo};
 use ipc::proto::net::{Counters, Interface, NetError, Ping, Pong, SocketInfo};
 use ipc::proto::profd::{Refusal, Request};
+use ipc::proto::remote::Statistics;
 
 use crate::inspect::Inspect;
 
@@ -25,6 +26,17 @@ pub struct LogPart {
     pub next: u64,
     /// Bytes between the position asked for and these that are no longer kept.
     pub lost: u64,
+}
+
+/// The network, as the net server tells of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Network {
+    /// What it is.
+    pub interface: Interface,
+    /// What went over it.
+    pub counters: Counters,
+    /// What came of the datagrams to the remote shell; `None` if that is off.
+    pub remote: Option<Statistics>,
 }
 
 /// What commands can do to the system.
@@ -97,11 +109,11 @@ pub trait System: Inspect {
         show: &mut dyn FnMut(&str),
     ) -> Result<(), CallError<Refusal>>;
 
-    /// What the network is, and what went over it.
+    /// The network.
     ///
     /// # Errors
     /// The net server's.
-    fn network(&mut self) -> Result<(Interface, Counters), CallError<NetError>>;
+    fn network(&mut self) -> Result<Network, CallError<NetError>>;
 
     /// The sockets of all programs.
     ///

@@ -24,6 +24,10 @@ const HALF_OPEN_TIME: Duration = Duration::from_secs(6);
 /// A cookie is good for the rest of its epoch and for the next one.
 const EPOCH: Duration = Duration::from_secs(10);
 
+/// Groups of networks, of which each has challenges of its own: who floods with the addresses of one, forged or not, takes those of
+/// the others in its group only.
+const GROUPS: usize = 16;
+
 /// A session whose client has not used its keys yet.
 struct HalfOpen {
     peer: SocketAddrV4,
@@ -47,8 +51,8 @@ pub(super) struct Door {
     /// Key of the cookies.
     secret: [u8; 32],
     half_open: VecDeque<HalfOpen>,
-    /// Challenges cost a hash and a datagram; welcomes two multiplications on the curve.
-    challenges: Bucket,
+    /// Challenges cost a hash and a datagram; welcomes two multiplications on the curve, for a peer that has proved its address.
+    challenges: [Bucket; GROUPS],
     welcomes: Bucket,
 }
 
@@ -61,7 +65,7 @@ impl Door {
             random,
             secret,
             half_open: VecDeque::new(),
-            challenges: Bucket::new(256, 256),
+            challenges: [const { Bucket::new(64, 64) }; GROUPS],
             welcomes: Bucket::new(96, 32),
         }
     }
@@ -89,7 +93,8 @@ impl Door {
         let is_proved = hello.cookie == cookie
             || before.is_some_and(|epoch| hello.cookie == self.cookie(peer, header, epoch));
         if !is_proved {
-            if !self.challenges.take(now) {
+            let group = self.group(peer);
+            if !self.challenges[group].take(now) {
                 statistics.throttled += 1;
                 return None;
             }
@@ -185,6 +190,13 @@ impl Door {
                 &epoch.to_le_bytes(),
             ],
         )
+    }
+
+    /// The group of a peer's network, the first 24 bits of its address. Nobody else can know which others are in it.
+    fn group(&self, peer: SocketAddrV4) -> usize {
+        let [a, b, c, _] = peer.ip().octets();
+        let [byte, ..] = mac(&self.secret, &[b"group", &[a, b, c]]);
+        usize::from(byte) % GROUPS
     }
 
     fn expire(&mut self, now: Instant) {

@@ -1,5 +1,8 @@
 //! Bare lines of text, which the open mode runs as commands: `nc -u` is enough of a client.
 //!
+//! Each datagram of an answer begins with a carriage return, which a terminal does not show and no line may have in it: two machines
+//! do not answer each other's answers for ever. It ends with a line feed, so a row that is longer than a datagram is broken.
+//!
 //! The answer is text in datagrams that are not acknowledged and may be lost; a line that arrives twice runs twice. Nothing
 //! proves the peer's address, so the answer may be longer than the line: it goes to private addresses only, few run at
 //! a time, and each ends after a while and after so much: nobody can tell whether anybody still reads it. Who wants more takes the
@@ -125,17 +128,19 @@ impl Lines {
             .retain(|line| !line.ended || !line.waiting.is_empty());
         let line =
             (self.lines.iter_mut()).find(|line| !line.waiting.is_empty() && line.due <= now)?;
-        let most = line.waiting.len().min(DATAGRAM_MAX);
-        // Whole lines, where that is possible.
-        let whole = line
-            .waiting
-            .iter()
-            .take(most)
-            .rposition(|&byte| byte == b'\n');
-        let length = whole.map_or(most, |end| end + 1);
-        for (to, byte) in datagram.iter_mut().zip(line.waiting.drain(..length)) {
+        // Whole rows, where that is possible.
+        let most = line.waiting.len().min(DATAGRAM_MAX - 2);
+        let row = (line.waiting.iter().take(most)).rposition(|&byte| byte == b'\n');
+        let taken = row.unwrap_or(most);
+        datagram[0] = b'\r';
+        for (to, byte) in datagram[1..].iter_mut().zip(line.waiting.drain(..taken)) {
             *to = byte;
         }
+        datagram[1 + taken] = b'\n';
+        if row.is_some() {
+            line.waiting.pop_front();
+        }
+        let length = taken + 2;
         line.due = now + if line.ended { INTERVAL } else { DELAY };
         Some((line.peer, length))
     }

@@ -7,7 +7,6 @@ mod bucket;
 mod door;
 pub(crate) mod line;
 mod session;
-mod statistics;
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -19,11 +18,10 @@ use crate::hello::Refusal;
 use crate::packet::{DATAGRAM_MAX, Header, Kind, VERSION};
 use crate::seal::Unsealed;
 use crate::time::Instant;
-use crate::{KeyRing, Random, Role, Status};
+use crate::{KeyRing, Random, Role, Statistics, Status};
 use door::{Admitted, Door};
 use line::Lines;
 use session::{Change, Phase, Session};
-pub use statistics::Statistics;
 
 /// Most sessions at once, those included that are ending.
 pub const SESSIONS_MAX: usize = 32;
@@ -135,11 +133,13 @@ impl Server {
         };
         let statistics = &mut self.statistics;
         let answer = (self.door).hello(now, peer, header, body, refusal, statistics);
-        if let Some(answer) = answer
-            && answer.len() <= length
-            && self.answers.len() < ANSWERS_MAX
-        {
-            self.answers.push_back((peer, answer));
+        // None is longer than its hello (`door.rs`); this holds it to that.
+        if let Some(answer) = answer.filter(|answer| answer.len() <= length) {
+            if self.answers.len() < ANSWERS_MAX {
+                self.answers.push_back((peer, answer));
+            } else {
+                self.statistics.unsent += 1;
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! Hellos: versions, floods, forged sources, and how much comes back for what is sent.
 
 use std::iter;
+use std::net::SocketAddrV4;
 use std::time::Duration;
 
 use fastrand::Rng;
@@ -129,13 +130,37 @@ fn who_has_not_proved_its_address_gets_no_more_than_it_sends() {
             "keyed {keyed}: {sent} bytes sent, {back} back, factor {:.2}",
             back as f64 / sent as f64
         );
-        // It is limited as well: no time has passed, so the first 256 at most.
-        assert!(count > 0 && count <= 256, "{count}");
+        // It is limited as well: no time has passed, so the first 64 at most, as all are from one network.
+        assert!(count > 0 && count <= 64, "{count}");
         assert_eq!((world.server.half_open(), world.server.sessions()), (0, 0));
         // Who comes a second later gets in.
         world.pass(Duration::from_secs(1));
         world.client(client, Purpose::Shell);
         assert!(matches!(world.server_event(), ServerEvent::Opened { .. }));
+    }
+}
+
+/// Who has recorded a hello can send it from any address; the networks that it claims to be in share 16 groups.
+#[test]
+fn a_recorded_hello_keeps_nobody_of_another_group_out() {
+    for (server, client) in modes() {
+        let mut world = World::new(server, Faults::default(), 8);
+        world.client(client, Purpose::Shell);
+        // It comes to the server, and is answered.
+        world.step();
+        world.step();
+        let (_, hello) = world.seen.to_server[0].clone();
+        let from = |network: u8| SocketAddrV4::new([10, 0, network, 9].into(), 5555);
+        // Of one network no more than its share is answered, in all groups together no more than that of each.
+        let flood = |world: &mut World, network: u8| -> usize {
+            let answers = (0..100).map(|_| world.ask(from(network), &hello).len());
+            answers.sum()
+        };
+        assert_eq!(flood(&mut world, 1), 64);
+        let free = (2..=255).filter(|&network| !world.ask(from(network), &hello).is_empty());
+        assert!(free.count() > 200);
+        let all: usize = (0..=255).map(|network| flood(&mut world, network)).sum();
+        assert!(all < 16 * 64, "{all}");
     }
 }
 

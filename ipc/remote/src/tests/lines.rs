@@ -30,16 +30,12 @@ fn a_line_is_a_command_and_its_output_comes_as_text() {
     world.server.finish(world.now, 1, Status::Success);
     world.pass(Duration::from_secs(1));
     let datagrams = &world.seen.to_clients;
-    assert!(
-        datagrams.iter().all(|(peer, bytes)| *peer == address(1)
-            && bytes.ends_with(b"\n")
-            && bytes.len() <= 1400)
-    );
-    let shown: Vec<u8> = datagrams
-        .iter()
-        .flat_map(|(_, bytes)| bytes.clone())
-        .collect();
-    assert!(shown == text);
+    assert!(datagrams.iter().all(|(peer, bytes)| *peer == address(1)
+        && bytes.starts_with(b"\r")
+        && bytes.ends_with(b"\n")
+        && bytes.len() <= 1400));
+    let rows = datagrams.iter().flat_map(|(_, bytes)| &bytes[1..]);
+    assert!(rows.eq(&text));
     assert_eq!(world.server.write(1, Stream::Binary, b"more"), 0);
     world.ask(address(1), b"mem");
     assert!(matches!(
@@ -70,7 +66,7 @@ fn a_line_that_does_not_end_is_cut() {
     let begin = world.now;
     let said = until_cut(&mut world, |_| {});
     assert!(world.now.since(begin) < Duration::from_secs(12));
-    assert!(said.starts_with(b"\n... cut: "), "{said:?}");
+    assert!(said.starts_with(b"\r\n... cut: "), "{said:?}");
 
     let mut world = World::new(ServerMode::Open, Faults::default(), 1);
     world.ask(address(1), b"repeat 1000000 dmesg");
@@ -82,6 +78,28 @@ fn a_line_that_does_not_end_is_cut() {
     // Another one may come.
     world.ask(address(1), b"ps");
     assert!(matches!(world.server_event(), ServerEvent::Opened { .. }));
+}
+
+/// An answer of one row is text like any line, and would be one if it could.
+#[test]
+fn an_answer_is_no_line() {
+    let mut world = World::new(ServerMode::Open, Faults::default(), 1);
+    world.ask(address(1), b"x");
+    assert!(matches!(world.server_event(), ServerEvent::Opened { .. }));
+    let long = [b'x'; 2000];
+    for (text, answers) in [
+        (&b"no command `x`\n"[..], 1),
+        (b"no line feed", 2),
+        (&long, 4),
+    ] {
+        assert_eq!(world.server.write(1, Stream::Binary, text), text.len());
+        world.until(|world| (world.seen.to_clients.len() == answers).then_some(()));
+    }
+    let answers = world.seen.to_clients.clone();
+    for (_, answer) in answers {
+        world.ask(address(5555), &answer);
+        assert_eq!(world.server.event(), None, "{answer:?}");
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ use postcard::experimental::max_size::MaxSize;
 use serde::{Deserialize, Serialize};
 
 use super::Address;
+use crate::proto::counters::counters;
 
 /// What the device says of its cable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, MaxSize)]
@@ -89,25 +90,9 @@ pub struct Counters {
     pub drops: Drops,
 }
 
-/// A declaration of counters in which each has its name in print.
-macro_rules! drops {
-    ($($(#[$doc:meta])* $field:ident => $text:literal;)*) => {
-        /// What was dropped, by reason.
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, MaxSize)]
-        pub struct Drops {
-            $($(#[$doc])* pub $field: u64,)*
-        }
-
-        impl Drops {
-            /// Each count with its reason.
-            pub fn each(&self) -> impl Iterator<Item = (&'static str, u64)> {
-                [$(($text, self.$field)),*].into_iter()
-            }
-        }
-    };
-}
-
-drops! {
+counters! {
+    /// What was dropped, by reason.
+    Drops
     /// Frames too short for what their headers promise, or with headers that cannot be.
     malformed => "malformed";
     /// Frames whose checksum of IPv4, ICMP or UDP is wrong.

@@ -91,6 +91,7 @@ fn wire_bytes_are_pinned() {
             (3, "ping"),
             (4, "socket"),
             (5, "next_socket"),
+            (6, "remote"),
             (8, "bind"),
             (9, "send"),
             (10, "receive"),

@@ -7,18 +7,18 @@ use remote_shell::Statistics;
 /// The log is told at most so often, in nanoseconds.
 const TELL_EVERY: u64 = 60 * 1_000_000_000;
 
-type Count = fn(&Statistics) -> u64;
-
-/// Why a datagram was not taken, as the log says it. What a bad link does by itself, doubling and delaying, is not told.
-const REASONS: [(Count, &str); 7] = [
-    (|of| of.unauthenticated, "by no key of this machine"),
-    (|of| of.other_version, "of another version"),
-    (|of| of.wrong_mode, "of the other mode"),
-    (|of| of.not_private, "from no private address"),
-    (|of| of.malformed, "of no known form"),
-    (|of| of.throttled, "too many at once"),
-    (|of| of.busy, "without room for a session"),
-];
+/// Those counts that are of refusals. What a bad link does by itself, doubling and delaying, is not told, nor is what went well.
+const fn refusals(of: &Statistics) -> Statistics {
+    Statistics {
+        opened: 0,
+        lost: 0,
+        pings: 0,
+        challenges: 0,
+        no_session: 0,
+        replayed: 0,
+        ..*of
+    }
+}
 
 /// What the log was told.
 #[derive(Debug, Default)]
@@ -36,7 +36,7 @@ impl Refusals {
         }
         self.told = all;
         self.next = now.saturating_add(TELL_EVERY);
-        Some(Refused(*statistics))
+        Some(Refused(refusals(statistics)))
     }
 
     /// When there will be something to tell, if nothing else happens.
@@ -47,7 +47,7 @@ impl Refusals {
 }
 
 fn sum(statistics: &Statistics) -> u64 {
-    REASONS.iter().map(|(count, _)| count(statistics)).sum()
+    refusals(statistics).each().map(|(_, count)| count).sum()
 }
 
 /// What was refused, as a line of the log.
@@ -58,12 +58,9 @@ impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("remote shell refused since it started: ")?;
         let mut between = "";
-        for (count, reason) in REASONS {
-            let count = count(&self.0);
-            if count > 0 {
-                write!(f, "{between}{count} {reason}")?;
-                between = ", ";
-            }
+        for (reason, count) in self.0.each().filter(|(_, count)| *count > 0) {
+            write!(f, "{between}{count} {reason}")?;
+            between = ", ";
         }
         Ok(())
     }

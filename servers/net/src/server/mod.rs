@@ -10,7 +10,7 @@ use core::net::Ipv4Addr;
 
 use ipc::abi::Error;
 use ipc::proto::net::{Echo, NetError, PING_MS_MAX, Ping, Pong, SLOTS_MAX, Slots, SocketInfo};
-use ipc::proto::{Parked, Responder};
+use ipc::proto::{Parked, Responder, remote};
 
 use crate::device::Nic;
 use crate::stack::{EchoId, SOCKETS_MAX, Stack};
@@ -67,6 +67,8 @@ pub struct Server<M: Machine, D: Nic, P: Responder> {
     /// The badge of the next socket.
     next_badge: u64,
     echoes: Vec<Asked<P>>,
+    /// What the remote shell counts; `None` while it is off.
+    remote: Option<remote::Statistics>,
 }
 
 /// The network and the socket that a call was made through.
@@ -91,6 +93,7 @@ impl<M: Machine, D: Nic, P: Responder<Handle = M::Handle>> Server<M, D, P> {
             sockets: Vec::new(),
             next_badge,
             echoes: Vec::new(),
+            remote: None,
         }
     }
 
@@ -118,6 +121,11 @@ impl<M: Machine, D: Nic, P: Responder<Handle = M::Handle>> Server<M, D, P> {
         for socket in &mut self.sockets {
             socket.go_on(stack, responder, now);
         }
+    }
+
+    /// What to tell of the remote shell; `None`: that it is off.
+    pub const fn set_remote(&mut self, statistics: Option<remote::Statistics>) {
+        self.remote = statistics;
     }
 
     /// When to poll at the latest, in nanoseconds since boot; `None`: when the device says so.

@@ -1,8 +1,8 @@
 //! The operations.
 
 use ipc::proto::net::{
-    Bind, Count, Echo, Exchange, Exchanged, MakeSocket, NetError, NextSocket, Ping, Receive, Send,
-    Service, Slots, Statistics, Status, Swap,
+    Bind, Count, Echo, Exchange, Exchanged, MakeSocket, NetError, NextSocket, Ping, Receive,
+    Remote, Send, Service, Slots, Statistics, Status, Swap,
 };
 use ipc::proto::{Call, Responder, Served};
 
@@ -45,6 +45,10 @@ impl<M: Machine, D: Nic, P: Responder<Handle = M::Handle>> Service<P> for Server
     ) -> Served<NextSocket, P::Handle> {
         self.online()?;
         Ok(call.reply(self.socket_from(from)))
+    }
+
+    fn remote(&mut self, call: Call<'_, P, Remote>, (): ()) -> Served<Remote, P::Handle> {
+        Ok(call.reply(self.remote))
     }
 
     fn bind(&mut self, call: Call<'_, P, Bind>, port: u16) -> Served<Bind, P::Handle> {

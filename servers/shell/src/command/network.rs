@@ -7,13 +7,14 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use ipc::proto::CallError;
-use ipc::proto::net::{Counters, Interface, NetError, Ping};
+use ipc::proto::net::{NetError, Ping};
 use profd::request::number;
 
 use super::{Argument, Command, Context, Group, Quoted, Role};
 use crate::format::{MILLISECOND, SECOND, pad};
 use crate::pause::pause;
 use crate::session::Session;
+use crate::system::Network;
 
 /// Echoes that are asked for if it is not said.
 pub(super) const ECHOES: u32 = 4;
@@ -39,6 +40,7 @@ sent      packets that it was given
 errors    mistakes of the device
 dropped   what was received and not passed on, or could not be sent, by reason;
           a reason without any has no row
+remote    the remote shell, if it is on, and what came of the datagrams to it
 ",
     facts: None,
     examples: &[("net", "the address, and whether packets are lost here")],
@@ -71,12 +73,17 @@ fn net(context: Context<'_>) -> fmt::Result {
         return context.too_many(first);
     }
     match context.system.network() {
-        Ok((interface, counters)) => show(context.session, &interface, &counters),
+        Ok(network) => show(context.session, &network),
         Err(error) => context.fail(error),
     }
 }
 
-fn show(session: &mut dyn Session, interface: &Interface, counters: &Counters) -> fmt::Result {
+fn show(session: &mut dyn Session, network: &Network) -> fmt::Result {
+    let Network {
+        interface,
+        counters,
+        remote,
+    } = network;
     let configured = interface.configured;
     match interface.address {
         Some((address, prefix)) => {
@@ -105,8 +112,23 @@ fn show(session: &mut dyn Session, interface: &Interface, counters: &Counters) -
         .iter()
         .fold(0_u64, |sum, (_, count)| sum.saturating_add(*count));
     writeln!(session, "dropped     {all}")?;
-    for (reason, count) in drops.iter().filter(|(_, count)| *count > 0) {
-        writeln!(session, "  {count:>10} {reason}")?;
+    each(session, drops.into_iter())?;
+    match remote {
+        None => writeln!(session, "remote      off"),
+        Some(statistics) => {
+            writeln!(session, "remote      on")?;
+            each(session, statistics.each())
+        }
+    }
+}
+
+/// A row for each count that is not 0.
+fn each(
+    session: &mut dyn Session,
+    counts: impl Iterator<Item = (&'static str, u64)>,
+) -> fmt::Result {
+    for (name, count) in counts.filter(|(_, count)| *count > 0) {
+        writeln!(session, "  {count:>10} {name}")?;
     }
     Ok(())
 }

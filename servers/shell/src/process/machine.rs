@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use crate::inspect::{Inspect, TracePart};
 use crate::pieces;
 use crate::protocol::PROGRAMS;
-use crate::system::{InitResult, LogPart, System};
+use crate::system::{InitResult, LogPart, Network, System};
 use ipc::abi::info::{CpuInfo, InfoKind, MemoryInfo};
 use ipc::abi::inspect::{
     InterruptInfo, LineInfo, MappingInfo, PageInfo, ProcessInfo as Slot, StackInfo, StackKind,
@@ -18,7 +18,7 @@ use ipc::abi::layout::LOG_PART_MAX;
 use ipc::abi::trace::{TRACE_READ_MAX, TraceRecord};
 use ipc::abi::{Error, NEVER, PowerAction, Rights};
 use ipc::proto::init::{self, Args, ExitReport, Name, ProcessInfo, Spawn};
-use ipc::proto::net::{self, Counters, Interface, NetError, Ping, Pong, SocketInfo};
+use ipc::proto::net::{self, NetError, Ping, Pong, SocketInfo};
 use ipc::proto::profd::{self, Refusal, Request, Spot, Start};
 use ipc::proto::remote::{self, Status};
 use ipc::proto::{CallError, ProtocolError, stream};
@@ -263,9 +263,13 @@ impl System for Machine {
         show_text(&memory, 0, len, show)
     }
 
-    fn network(&mut self) -> Result<(Interface, Counters), CallError<NetError>> {
+    fn network(&mut self) -> Result<Network, CallError<NetError>> {
         let mut net = net_client(0)?;
-        Ok((net.status(&())?, net.count(&())?))
+        Ok(Network {
+            interface: net.status(&())?,
+            counters: net.count(&())?,
+            remote: net.remote(&())?,
+        })
     }
 
     fn sockets(&mut self) -> Result<Vec<SocketInfo>, CallError<NetError>> {

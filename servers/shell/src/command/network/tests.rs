@@ -3,7 +3,8 @@
 use super::super::tests::Bench;
 use super::*;
 use ipc::abi::Error;
-use ipc::proto::net::{Address, Configured, Drops, Link, Pong};
+use ipc::proto::net::{Address, Configured, Counters, Drops, Interface, Link, Pong};
+use ipc::proto::remote;
 
 #[test]
 fn net_shows_what_the_server_knows() {
@@ -30,7 +31,16 @@ fn net_shows_what_the_server_knows() {
             ..Drops::default()
         },
     };
-    bench.system.network = Some((interface, counters));
+    let statistics = remote::Statistics {
+        opened: 3,
+        other_version: 1,
+        ..remote::Statistics::default()
+    };
+    bench.system.network = Some(Network {
+        interface,
+        counters,
+        remote: Some(statistics),
+    });
     assert_eq!(
         bench.run("net"),
         "\
@@ -46,6 +56,9 @@ errors      1
 dropped     42
            2 wrong checksum
           40 socket full
+remote      on
+           3 sessions opened
+           1 of another version
 "
     );
     let interface = Interface {
@@ -54,11 +67,15 @@ dropped     42
         configured: Configured::Asking,
         ..interface
     };
-    bench.system.network = Some((interface, Counters::default()));
+    bench.system.network = Some(Network {
+        interface,
+        counters: Counters::default(),
+        remote: None,
+    });
     let text = bench.run("net");
     let begin = "address     none: no DHCP server has answered\ngateway     none\n";
     assert!(text.starts_with(begin), "{text}");
-    assert!(text.ends_with("dropped     0\n"), "{text}");
+    assert!(text.ends_with("dropped     0\nremote      off\n"), "{text}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use fastrand::Rng;
-use remote_shell::{ClientEvent, Key, Mode, Purpose, Status};
+use remote_shell::{Client, ClientEvent, Instant, Key, Mode, Purpose, Refusal, Status, VERSION};
 
 use super::wire::{self, Wire, exec};
 use super::{Machine, key};
@@ -70,6 +70,18 @@ fn hostile(context: &Context<'_>) -> Verdict {
         ensure!(event == ClientEvent::Silent, "{mode:?}: {event:?}");
         victim.turn()?;
     }
+    // Of another version, with the key.
+    let (mode, purpose) = (machine.mode.clone(), Purpose::Shell);
+    let later = Client::of_version(
+        VERSION + 1,
+        mode,
+        purpose,
+        wire::random(7),
+        Instant::default(),
+    );
+    let event = Wire::of(later, machine.address)?.event()?;
+    let refused = ClientEvent::Refused(Refusal::Version(VERSION));
+    ensure!(event == refused, "{event:?}");
     // A key that may look may not do more.
     let observer = Mode::Keyed(key(context, "observe")?);
     let refused = Wire::open(machine.address, &observer, exec("kill 1")?, 4)?.finish()?;
@@ -83,6 +95,17 @@ fn hostile(context: &Context<'_>) -> Verdict {
     ensure!(!log.contains("panic"), "{log}");
     // Who has the serial line hears that somebody was at the door.
     ensure!(log.contains("net: remote shell refused since"), "{log}");
+    // And how often each came.
+    let net = machine.session.run("net")?;
+    for count in [
+        "1 of another version",
+        " of the other mode",
+        " by no key of this machine",
+        " of no known form",
+        " for no session",
+    ] {
+        ensure!(net.contains(count), "no {count:?} in {net}");
+    }
     let ran = machine.run(machine.address, "echo new", 6)?;
     ensure!(ran.output == "new\n", "{ran:?}");
     machine.session.power_off()

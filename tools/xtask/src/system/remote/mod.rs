@@ -7,10 +7,10 @@ mod relay;
 mod wire;
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::thread::ScopedJoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use remote_shell::{ClientEvent, Key, Mode, Purpose, Status};
@@ -24,6 +24,8 @@ use crate::test::{Case, Context, Verdict};
 use relay::Relay;
 use wire::{Ran, Wire, exec};
 
+/// Datagrams of the flood in a second, all of which go to the remote shell's own port: some lost ones a session bears.
+const FLOOD: u64 = 20_000;
 /// Sessions that a machine must have room for.
 const SESSIONS: usize = 24;
 
@@ -32,6 +34,7 @@ pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
     let mut cases = vec![
         Case::new("remote_sessions_survive_a_bad_link", || bad_link(context)),
         Case::new("remote_sessions_go_on_at_once", || at_once(context)),
+        Case::new("a_flood_does_not_stop_remote_commands", || flood(context)),
         Case::new("an_open_remote_shell_answers_a_line_of_text", || {
             open(context)
         }),
@@ -56,9 +59,13 @@ impl Machine {
     }
 
     fn boot(context: &Context<'_>, cmdline: String, mode: Mode) -> Result<Self> {
+        Self::boot_on(context, 2, cmdline, mode)
+    }
+
+    fn boot_on(context: &Context<'_>, smp: u32, cmdline: String, mode: Mode) -> Result<Self> {
         let port = qemu::free_port().context("no UDP port is free")?;
         let options = BootOptions {
-            smp: 2,
+            smp,
             cmdline,
             ..BootOptions::default()
         };
@@ -236,14 +243,55 @@ fn at_once(context: &Context<'_>) -> Verdict {
     machine.session.power_off()
 }
 
+/// On one CPU, while datagrams come faster than they can be refused, commands of a session run: their calls get through to the net
+/// server, and it lets them run.
+fn flood(context: &Context<'_>) -> Verdict {
+    let mode = Mode::Keyed(key(context, "control")?);
+    let cmdline = format!("udpshell={REMOTE_SHELL_PORT}");
+    let machine = Machine::boot_on(context, 1, cmdline, mode)?;
+    let socket = wire::socket(machine.address)?;
+    let (ends, sent) = (AtomicBool::new(false), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let begin = Instant::now();
+            while !ends.load(Relaxed) {
+                let passed = begin.elapsed();
+                let due = FLOOD * u64::try_from(passed.as_micros()).unwrap_or(u64::MAX) / 1_000_000;
+                while sent.load(Relaxed) < due {
+                    // What the host has no room for is lost, as on any link.
+                    let _ = socket.send(&[1; 64]);
+                    sent.fetch_add(1, Relaxed);
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        });
+        // For a second, however fast the commands are.
+        let mut seeds = (0..).take_while(|&seed| seed < 5 || sent.load(Relaxed) < FLOOD);
+        let answered = seeds.try_for_each(|seed| -> Verdict {
+            let ran = machine.run(machine.address, "ps", 100 + seed)?;
+            ensure!(
+                ran.status == Status::Success && ran.output.contains(" session "),
+                "{ran:?}"
+            );
+            Ok(())
+        });
+        ends.store(true, Relaxed);
+        answered
+    })?;
+    let mut machine = machine;
+    let net = machine.session.run("net")?;
+    ensure!(net.contains(" of no known form"), "{net}");
+    machine.session.power_off()
+}
+
 /// `nc -u` is enough of a client.
 fn open(context: &Context<'_>) -> Verdict {
     let cmdline = format!("udpshell={REMOTE_SHELL_PORT} udpshell-open");
     let machine = Machine::boot(context, cmdline, Mode::Open)?;
     let mut buffer = [0; 2048];
     for (line, answer) in [
-        ("echo one two\n", "one two\n"),
-        ("bogus", "no command `bogus`"),
+        ("echo one two\n", "\rone two\n"),
+        ("bogus", "\rno command `bogus`"),
     ] {
         // From an address of its own: the command of the one before may not have ended yet.
         let socket = wire::socket(machine.address)?;

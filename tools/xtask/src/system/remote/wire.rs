@@ -46,6 +46,11 @@ impl Wire {
     /// Asks the server at an address for a session. Each session has a seed of its own.
     pub fn open(to: SocketAddr, mode: &Mode, purpose: Purpose, seed: u64) -> Result<Self> {
         let client = Client::new(mode.clone(), purpose, random(seed), now(Instant::now()));
+        Self::of(client, to)
+    }
+
+    /// Asks with this client.
+    pub fn of(client: Client, to: SocketAddr) -> Result<Self> {
         Ok(Self {
             socket: socket(to)?,
             client,
