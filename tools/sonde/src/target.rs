@@ -29,7 +29,7 @@ pub fn machine(host: Option<&str>) -> Result<SocketAddr> {
 }
 
 /// Takes the host off the words: the first one is a host if it has a `.` or a `:` in it, as no command and no argument of `profile` has, or is
-/// `localhost`. Another name needs its port behind it.
+/// `localhost`. Another name needs its port behind it. A word with blanks in it is a whole command, whatever else it has.
 pub fn split(words: &[String]) -> (Option<&str>, &[String]) {
     match words.split_first() {
         Some((first, rest)) if is_host(first) => (Some(first), rest),
@@ -38,7 +38,7 @@ pub fn split(words: &[String]) -> (Option<&str>, &[String]) {
 }
 
 fn is_host(word: &str) -> bool {
-    word == "localhost" || word.contains(['.', ':'])
+    word == "localhost" || word.contains(['.', ':']) && !word.contains(char::is_whitespace)
 }
 
 #[cfg(test)]
@@ -59,5 +59,7 @@ mod tests {
         assert_eq!(split("localhost ps"), (host("localhost"), "ps".into()));
         assert_eq!(split("profile 1000"), (None, "profile 1000".into()));
         assert_eq!(split("box ps"), (None, "box ps".into()));
+        let whole = ["ping 10.0.2.2".to_owned()];
+        assert_eq!(super::split(&whole), (None, &whole[..]));
     }
 }
