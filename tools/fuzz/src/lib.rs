@@ -3,7 +3,7 @@
 //! A target takes its bytes apart into what somebody hostile does (frames and datagrams, time between them, what a device
 //! leaves in the rings), does that to the code that runs in the guest, and panics if a promise of that code is broken. Nothing
 //! in it depends on anything but the bytes. So `./run.sh test` runs the same functions over the corpus and over its
-//! variations, and `./run.sh fuzz` has libFuzzer look for bytes that reach further. A new target is a function and a row of
+//! variations, and `./run.sh soak 10 fuzz` has libFuzzer look for bytes that reach further. A new target is a function and a row of
 //! [`TARGETS`].
 #![forbid(unsafe_code)]
 
@@ -13,7 +13,7 @@ mod wire;
 /// A reader of bytes from outside.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
-    /// What `./run.sh fuzz` calls it; the directory of its corpus, too.
+    /// The soak of it is called this, behind `fuzz-`; the directory of its corpus, too.
     pub name: &'static str,
     /// Takes any bytes; panics if a promise is broken.
     pub run: fn(&[u8]),

@@ -1,11 +1,9 @@
 //! The command line.
 
-use std::fmt;
-use std::ops::RangeInclusive;
 use std::process::{self, ExitCode};
-use std::str::FromStr;
 
 use anyhow::Result;
+use arguments::number;
 use clap::{Args, Parser, Subcommand};
 
 use crate::access::Access;
@@ -95,7 +93,7 @@ impl Cli {
     pub fn read() -> Self {
         Self::try_parse().unwrap_or_else(|error| {
             if error.use_stderr() {
-                eprintln!("{}", one_line(&error));
+                eprintln!("{}", told(&error));
                 process::exit(error.exit_code());
             }
             error.exit()
@@ -131,41 +129,10 @@ impl Cli {
     }
 }
 
-/// What clap says of a mistake and of what is allowed.
-fn one_line(error: &clap::Error) -> String {
-    let text = error.to_string();
-    let paragraph = text.split("\n\n").next().unwrap_or(&text);
-    let lines: Vec<&str> = paragraph.lines().map(str::trim).collect();
-    let told = lines.join(" ");
-    format!("sonde: {}", told.strip_prefix("error: ").unwrap_or(&told))
-}
-
-/// What a number may be; it was another one, or none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Outside<T> {
-    least: T,
-    most: T,
-}
-
-impl<T: fmt::Display> fmt::Display for Outside<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a number from {} to {}", self.least, self.most)
-    }
-}
-
-impl<T: fmt::Debug + fmt::Display> std::error::Error for Outside<T> {}
-
-/// Reads a number in a range. clap's own parser does not say what is allowed of a word that is no number.
-fn number<T: Copy + FromStr + PartialOrd>(
-    range: RangeInclusive<T>,
-) -> impl Fn(&str) -> Result<T, Outside<T>> + Clone {
-    move |word| {
-        let number = word.parse().ok().filter(|number| range.contains(number));
-        number.ok_or(Outside {
-            least: *range.start(),
-            most: *range.end(),
-        })
-    }
+/// The mistake, said by this program.
+fn told(error: &clap::Error) -> String {
+    let line = arguments::one_line(error);
+    format!("sonde: {}", line.strip_prefix("error: ").unwrap_or(&line))
 }
 
 #[cfg(test)]
@@ -174,7 +141,7 @@ mod tests {
 
     fn refused(arguments: &str) -> String {
         let words = ["sonde"].into_iter().chain(arguments.split_whitespace());
-        one_line(&Cli::try_parse_from(words).unwrap_err())
+        told(&Cli::try_parse_from(words).unwrap_err())
     }
 
     #[test]

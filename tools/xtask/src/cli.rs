@@ -2,11 +2,11 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::process;
 use std::str::FromStr;
 
+use arguments::{number, one_line};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::child;
@@ -41,42 +41,6 @@ impl Cli {
         Self::try_parse().unwrap_or_else(|error| {
             eprintln!("{}", text::wrapped(&one_line(&error)));
             process::exit(error.exit_code());
-        })
-    }
-}
-
-/// What clap says of a mistake and of what is allowed, without its hint at a help that is `run.sh`'s to give.
-fn one_line(error: &clap::Error) -> String {
-    let text = error.to_string();
-    let paragraph = text.split("\n\n").next().unwrap_or(&text);
-    let lines: Vec<&str> = paragraph.lines().map(str::trim).collect();
-    lines.join(" ")
-}
-
-/// What a number may be; it was another one, or none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Outside<T> {
-    least: T,
-    most: T,
-}
-
-impl<T: fmt::Display> fmt::Display for Outside<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a number from {} to {}", self.least, self.most)
-    }
-}
-
-impl<T: fmt::Debug + fmt::Display> std::error::Error for Outside<T> {}
-
-/// Reads a number in a range. clap's own parser does not say what is allowed of a word that is no number.
-fn number<T: Copy + FromStr + PartialOrd>(
-    range: RangeInclusive<T>,
-) -> impl Fn(&str) -> Result<T, Outside<T>> + Clone {
-    move |word| {
-        let number = word.parse().ok().filter(|number| range.contains(number));
-        number.ok_or(Outside {
-            least: *range.start(),
-            most: *range.end(),
         })
     }
 }
