@@ -7,10 +7,10 @@ use alloc::vec::Vec;
 use ipc::abi::Error;
 use ipc::abi::info::CpuInfo;
 use ipc::proto::CallError;
-use ipc::proto::init::{Args, InitError, Name};
+use ipc::proto::init::{Args, ExitReport, InitError, Name};
 use ipc::proto::net::{NetError, SocketInfo, SocketStatistics};
 
-use super::process::is_gone;
+use super::process::{self, is_gone};
 use super::top::share::Share;
 use super::{Argument, Command, Context, Group, Quoted, Role};
 use crate::format::{MILLISECOND, SECOND};
@@ -19,6 +19,9 @@ use crate::system::System;
 
 /// The program.
 const PROGRAM: &str = "netload";
+/// How long it is waited for until it has a port, and how long until it is looked at again, in nanoseconds.
+const BEGIN_NS: u64 = 2 * SECOND;
+const LOOK_NS: u64 = 5 * MILLISECOND;
 
 pub(super) const NETLOAD: Command = Command {
     name: PROGRAM,
@@ -96,6 +99,9 @@ fn start(context: Context<'_>) -> fmt::Result {
         Ok(pid) => pid,
         Err(error) => return context.fail(error),
     };
+    if let Some(report) = end_before_port(pid, context.system) {
+        return process::ended(&report, context.outcome, context.system, context.session);
+    }
     let told = writeln!(
         context.session,
         "started {pid}; `netload` says what it does, `netload stop` ends it"
@@ -107,6 +113,28 @@ fn start(context: Context<'_>) -> fmt::Result {
         let _ = context.system.kill(pid);
     }
     told
+}
+
+/// Waits until a load has its port: a session of one command ends with the command, and what keeps the load from a port would be told to
+/// nobody. Answers how it ended, if it has before.
+fn end_before_port(pid: u32, system: &mut dyn System) -> Option<ExitReport> {
+    for _ in 0..BEGIN_NS / LOOK_NS {
+        let sockets = match system.sockets() {
+            Ok(sockets) => sockets,
+            // The load hears the same, and says so.
+            Err(CallError::Service(_)) => Vec::new(),
+            Err(_) => return None,
+        };
+        if (sockets.iter()).any(|socket| socket.owner == pid && socket.port.is_some()) {
+            return None;
+        }
+        match system.wait_until(pid, system.now().saturating_add(LOOK_NS)) {
+            Ok(report) => return Some(report),
+            Err(CallError::Transport(Error::TimedOut)) => {}
+            Err(_) => return None,
+        }
+    }
+    None
 }
 
 fn stop(context: Context<'_>) -> fmt::Result {

@@ -8,14 +8,15 @@ use core::fmt;
 use ipc::abi::Error;
 use ipc::abi::info::ThreadState;
 use ipc::proto::CallError;
-use ipc::proto::init::{Args, Ending, InitError, Name, ProcessInfo};
+use ipc::proto::init::{Args, Ending, ExitReport, InitError, Name, ProcessInfo};
 
 use super::argument::{self, Argument};
 use super::subject::NoSubject;
-use super::{Command, Context, Group, Quoted, Role};
+use super::{Command, Context, Group, Outcome, Quoted, Role};
 use crate::ending;
 use crate::format::{PAGE_KIB, SECOND, Seconds};
 use crate::protocol::Stop;
+use crate::session::Session;
 use crate::system::System;
 
 pub(super) const PS: Command = Command {
@@ -204,14 +205,22 @@ fn foreground(context: Context<'_>, pid: u32) -> fmt::Result {
     let ended = context.system.wait(pid);
     context.session.guard(Stop::Nothing);
     match ended {
-        Ok(report) => {
-            context.outcome.programs += 1;
-            context.outcome.cpu_ns += report.cpu_ns;
-            context.outcome.ended_badly |= (report.ending, report.code) != (Ending::Exited, 0);
-            ending::describe(&report, context.system, context.session)
-        }
+        Ok(report) => self::ended(&report, context.outcome, context.system, context.session),
         Err(error) => context.fail(format_args!("pid {pid}: {error}")),
     }
+}
+
+/// Takes the end of a program into what came of the command, and tells of it unless it exited with 0.
+pub(super) fn ended(
+    report: &ExitReport,
+    outcome: &mut Outcome,
+    system: &mut dyn System,
+    session: &mut dyn Session,
+) -> fmt::Result {
+    outcome.programs += 1;
+    outcome.cpu_ns += report.cpu_ns;
+    outcome.ended_badly |= (report.ending, report.code) != (Ending::Exited, 0);
+    ending::describe(report, system, session)
 }
 
 /// Waits for the end of a process that was killed, for as long as a user would: until then `ps` still shows it. Answers whether

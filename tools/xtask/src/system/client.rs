@@ -111,6 +111,13 @@ fn asks(context: &Context<'_>) -> Verdict {
     ensure!(refused.starts_with("no command `bogus`"), "{refused}");
     let refused = asked.prints(&["exec", "--role", "observe", "kill", "1"], 1)?;
     ensure!(refused.starts_with("kill: "), "{refused}");
+    // A load that does not begin is a failure, and says why; a command with an address in it is no host.
+    let refused = asked.prints(&["exec", "netload start 65536"], 1)?;
+    ensure!(
+        refused.starts_with("netload: PORT `65536`: 1 to 65535\n"),
+        "{refused}"
+    );
+    asked.prints(&["exec", "netload send 10.0.2.2 9 count=1"], 0)?;
 
     interrupt(&mut asked)?;
     profile(&asked)?;

@@ -1,5 +1,8 @@
 //! What `netload` starts, ends and shows.
 
+use ipc::proto::init::Ending;
+use ipc::proto::remote::Status;
+
 use super::super::tests::Bench;
 use super::*;
 
@@ -37,6 +40,31 @@ fn it_starts_the_program_with_the_words_as_they_are() {
     let none = "netload: none runs; `netload start` or `netload send` begins one\n";
     assert_eq!(bench.run("netload stop"), none);
     assert_eq!(bench.run("netload"), none);
+}
+
+#[test]
+fn what_keeps_a_load_from_its_port_is_its_end() {
+    let mut bench = Bench::default();
+    bench.system.end(7, "netload", Ending::Exited, 2);
+    let text = "netload: exited with code 2 (pid 7)\n";
+    assert_eq!(bench.status("netload start x"), Status::Failed);
+    assert_eq!(std::mem::take(&mut bench.session.text), text);
+    // One that sent what it was to send has told so itself.
+    bench.system.end(8, "netload", Ending::Exited, 0);
+    let line = "netload send 10.0.2.2 9 count=1";
+    assert_eq!(bench.status(line), Status::Success);
+    assert_eq!(bench.session.text, "");
+}
+
+#[test]
+fn a_load_has_begun_when_it_has_its_port_or_after_a_while() {
+    let mut bench = Bench::default();
+    bench.system.lingering = true;
+    let begins = [vec![socket(5, 1)], vec![socket(5, 1), socket(7, 0)], vec![]];
+    bench.system.sockets = begins.into();
+    assert!(bench.run("netload start").starts_with("started 7; "));
+    assert_eq!(bench.system.sockets.len(), 1, "it was looked at twice");
+    assert!(bench.run("netload start").starts_with("started 8; "));
 }
 
 #[test]

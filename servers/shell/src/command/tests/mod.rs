@@ -36,7 +36,7 @@ impl Bench {
         std::mem::take(&mut self.session.text)
     }
     /// Runs a line and gives what came of it.
-    fn status(&mut self, line: &str) -> Status {
+    pub(super) fn status(&mut self, line: &str) -> Status {
         let status = execute(line, &mut self.session, &mut self.system, &mut self.jobs);
         let interrupted = self.session.interrupted();
         assert_eq!(status == Status::Interrupted, interrupted, "{line}");
