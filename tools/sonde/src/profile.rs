@@ -58,7 +58,12 @@ pub fn run(peer: SocketAddr, mode: Mode, arguments: &[String], kept: &Kept) -> R
 /// The command that has the machine profile itself.
 fn command(arguments: &[String]) -> String {
     let mut words = vec!["profile"];
-    words.extend(arguments.iter().map(String::as_str));
+    // One of them may be several in quotes.
+    words.extend(
+        arguments
+            .iter()
+            .flat_map(|argument| argument.split_whitespace()),
+    );
     if !words.contains(&"folded") {
         words.push("folded");
     }
@@ -87,5 +92,7 @@ mod tests {
         assert_eq!(command(""), "profile folded depth 48");
         assert_eq!(command("500 7"), "profile 500 7 folded depth 48");
         assert_eq!(command("depth 3 folded"), "profile depth 3 folded");
+        let whole = ["500 depth 3".to_owned()];
+        assert_eq!(super::command(&whole), "profile 500 depth 3 folded");
     }
 }
