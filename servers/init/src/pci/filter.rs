@@ -1,8 +1,9 @@
 //! What of a function's configuration its driver may read and write.
 //!
 //! Read: the standard header, and of each capability in the list the bytes that say what the function is; elsewhere a read may do
-//! something, and so it may at the end of a vendor's: virtio has a window to its registers there (virtio 1.2, 4.1.4.9). Written: the bit of the command register that lets the function master the bus. Everything else is init's: addresses,
-//! the way of interrupts, and the windows by which some functions let their registers be reached from here.
+//! something, and so it may at the end of a vendor's: virtio has a window to its registers there (virtio 1.2, 4.1.4.9). Written: the
+//! bit of the command register that lets the function master the bus. Everything else is init's: addresses, the way of interrupts,
+//! and the windows by which some functions let their registers be reached from here.
 
 use ipc::proto::pci::{BUS_MASTER, PciError};
 
