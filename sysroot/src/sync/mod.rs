@@ -11,7 +11,8 @@
 //! Nobody spins, and nobody sleeps to look again: the kernel runs other threads until the wake (`park`).
 //!
 //! **Fairness.** Waiters are woken in the order in which they came, whatever their priority. A woken thread tries again, so
-//! one that comes just then may have the lock first.
+//! one that comes just then may have the lock first, also each time: where that must not be, [`MutexGuard::hand_over`], which `std` has
+//! not, gives the lock to the one that has waited longest.
 //!
 //! **Priority.** A thread that waits here does not lend its priority to the one it waits for, as a caller does to its server: the
 //! kernel knows of no owner. Threads begin with their starter's priority; a program that gives them different ones
