@@ -37,6 +37,7 @@ mod screen;
 pub mod session;
 pub mod shell;
 mod shortage;
+mod sockets;
 pub mod storm;
 mod sweep;
 pub mod tables;
@@ -71,6 +72,7 @@ pub fn run(context: &Context<'_>) -> Result<Report> {
     cases.extend(reboot::cases(context));
     cases.extend(interrupt::cases(context));
     cases.extend(net::cases(context));
+    cases.extend(sockets::cases(context));
     cases.extend(profile::cases(context));
     cases.extend(profd::cases(context));
     cases.extend(pmu::cases(context));

@@ -1,4 +1,5 @@
-//! Datagrams that nobody should have sent: garbage of every length, what was recorded, and what claims to be somebody else's.
+//! Datagrams that nobody should have sent: garbage of every length that an Ethernet carries whole, what was recorded, and what is sent without
+//! the key. What claims to be from somebody else needs the other end of the cable (`system/forged`), longer ones a slower sender (`lengths.rs`).
 
 use std::net::UdpSocket;
 use std::time::Duration;
@@ -11,8 +12,8 @@ use super::wire::{self, Wire, exec};
 use super::{Machine, key};
 use crate::test::{Case, Context, Verdict};
 
-/// The longest datagram of IPv4.
-const LENGTH_MAX: usize = 65_507;
+/// Longer than any datagram that an Ethernet carries whole.
+const LENGTHS: usize = 1500;
 /// How long an answer that must not come is waited for.
 const SILENCE: Duration = Duration::from_millis(300);
 
@@ -31,7 +32,7 @@ fn hostile(context: &Context<'_>) -> Verdict {
     let recorded = recorded(&machine)?;
     let mut dice = Rng::with_seed(5);
     let socket = wire::socket(machine.address)?;
-    for (count, length) in lengths(&mut dice).into_iter().enumerate() {
+    for length in 0..LENGTHS {
         let mut bytes = vec![0; length];
         dice.fill(&mut bytes);
         if dice.bool() {
@@ -45,7 +46,7 @@ fn hostile(context: &Context<'_>) -> Verdict {
         }
         // A full buffer of the host loses some, as any link may.
         let _ = socket.send(&bytes);
-        if count % 16 == 0 {
+        if length % 16 == 0 {
             victim.turn()?;
         }
     }
@@ -117,14 +118,6 @@ fn recorded(machine: &Machine) -> Result<Vec<Vec<u8>>> {
     let ran = wire.finish()?;
     ensure!(ran.output == "recorded\n", "{ran:?}");
     Ok(wire.sent)
-}
-
-/// Every length of a frame, and some up to the longest.
-fn lengths(dice: &mut Rng) -> Vec<usize> {
-    let mut lengths: Vec<usize> = (0..1500).collect();
-    lengths.extend((0..100).map(|_| dice.usize(1500..LENGTH_MAX)));
-    lengths.push(LENGTH_MAX);
-    lengths
 }
 
 /// How many bytes come back until nothing more does.

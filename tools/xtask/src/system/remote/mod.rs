@@ -2,6 +2,7 @@
 //! that nobody should have sent.
 
 mod hostile;
+mod lengths;
 mod off;
 mod relay;
 mod wire;
@@ -40,6 +41,7 @@ pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
         }),
     ];
     cases.extend(hostile::cases(context));
+    cases.extend(lengths::cases(context));
     cases.extend(off::cases(context));
     cases
 }
