@@ -30,7 +30,7 @@ mod profd;
 mod profile;
 mod reboot;
 mod refusals;
-mod remote;
+pub mod remote;
 pub mod report;
 mod runtime;
 mod screen;

@@ -4,8 +4,8 @@
 mod hostile;
 mod lengths;
 mod off;
-mod relay;
-mod wire;
+pub mod relay;
+pub mod wire;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::Ordering::Relaxed;
@@ -47,30 +47,37 @@ pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
 }
 
 /// A machine with a remote shell.
-struct Machine {
-    session: Session,
-    address: SocketAddr,
-    mode: Mode,
+pub struct Machine {
+    /// The serial line.
+    pub session: Session,
+    /// Where its remote shell is.
+    pub address: SocketAddr,
+    /// How the remote shell is spoken to, with all rights.
+    pub mode: Mode,
 }
 
 impl Machine {
-    /// Boots one whose shell wants a key, and waits until it accepts sessions.
+    /// Boots one with 2 CPUs whose shell wants a key, and waits until it accepts sessions.
     fn keyed(context: &Context<'_>) -> Result<Self> {
-        let mode = Mode::Keyed(key(context, "control")?);
-        Self::boot(context, format!("udpshell={REMOTE_SHELL_PORT}"), mode)
-    }
-
-    fn boot(context: &Context<'_>, cmdline: String, mode: Mode) -> Result<Self> {
-        Self::boot_on(context, 2, cmdline, mode)
-    }
-
-    fn boot_on(context: &Context<'_>, smp: u32, cmdline: String, mode: Mode) -> Result<Self> {
-        let port = qemu::free_port().context("no UDP port is free")?;
         let options = BootOptions {
-            smp,
-            cmdline,
+            smp: 2,
             ..BootOptions::default()
         };
+        Self::keyed_with(context, options)
+    }
+
+    /// The same with these options; the remote shell is added to the command line.
+    ///
+    /// # Errors
+    /// If it never accepts sessions.
+    pub fn keyed_with(context: &Context<'_>, mut options: BootOptions) -> Result<Self> {
+        options.cmdline += &format!(" udpshell={REMOTE_SHELL_PORT}");
+        let mode = Mode::Keyed(key(context, "control")?);
+        Self::boot(context, options, mode)
+    }
+
+    fn boot(context: &Context<'_>, options: BootOptions, mode: Mode) -> Result<Self> {
+        let port = qemu::free_port().context("no UDP port is free")?;
         let guest = Guest::boot_on(context.image()?, options, Network::Forward(port))?;
         let mut machine = Self {
             session: Session::begin(guest)?,
@@ -248,9 +255,11 @@ fn at_once(context: &Context<'_>) -> Verdict {
 /// On one CPU, while datagrams come faster than they can be refused, commands of a session run: their calls get through to the net
 /// server, and it lets them run.
 fn flood(context: &Context<'_>) -> Verdict {
-    let mode = Mode::Keyed(key(context, "control")?);
-    let cmdline = format!("udpshell={REMOTE_SHELL_PORT}");
-    let machine = Machine::boot_on(context, 1, cmdline, mode)?;
+    let options = BootOptions {
+        smp: 1,
+        ..BootOptions::default()
+    };
+    let machine = Machine::keyed_with(context, options)?;
     let socket = wire::socket(machine.address)?;
     let (ends, sent) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
@@ -288,8 +297,12 @@ fn flood(context: &Context<'_>) -> Verdict {
 
 /// `nc -u` is enough of a client.
 fn open(context: &Context<'_>) -> Verdict {
-    let cmdline = format!("udpshell={REMOTE_SHELL_PORT} udpshell-open");
-    let machine = Machine::boot(context, cmdline, Mode::Open)?;
+    let options = BootOptions {
+        smp: 2,
+        cmdline: format!("udpshell={REMOTE_SHELL_PORT} udpshell-open"),
+        ..BootOptions::default()
+    };
+    let machine = Machine::boot(context, options, Mode::Open)?;
     let mut buffer = [0; 2048];
     for (line, answer) in [
         ("echo one two\n", "\rone two\n"),
