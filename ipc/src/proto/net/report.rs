@@ -47,7 +47,7 @@ impl fmt::Display for Configured {
         f.write_str(match self {
             Self::CommandLine => "from the command line",
             Self::Dhcp => "by DHCP",
-            Self::Asking => "no DHCP server has answered",
+            Self::Asking => "no DHCP server has lent one",
             Self::Wrong => "the command line is wrong",
         })
     }

@@ -11,6 +11,9 @@ use super::frame::DHCP_CLIENT;
 use crate::device::Nic;
 use crate::settings::{Settings, is_host, is_neighbour};
 
+/// How long nobody is asked after a lease that no host can have, in nanoseconds (RFC 2131, 3.1.5, of one that is declined).
+const DECLINED: u64 = 10_000_000_000;
+
 impl<D: Nic> Stack<D> {
     /// Takes the address of the settings, or begins to ask for one.
     pub(super) fn configure(&mut self, settings: Settings) {
@@ -43,24 +46,28 @@ impl<D: Nic> Stack<D> {
     }
 
     /// Takes what a DHCP server has lent meanwhile, or took back.
-    pub(super) fn renew_lease(&mut self) {
+    pub(super) fn renew_lease(&mut self, now: u64) {
         let Some(handle) = self.dhcp else { return };
-        let event = self.sockets.get_mut::<dhcpv4::Socket>(handle).poll();
-        match event {
+        let socket = self.sockets.get_mut::<dhcpv4::Socket>(handle);
+        if self.ask_again.is_some_and(|at| at <= now) {
+            self.ask_again = None;
+            socket.reset();
+        }
+        match socket.poll() {
             None => {}
             Some(dhcpv4::Event::Configured(config)) => {
-                // A server can send anything. What no host can have is as good as no answer.
+                // A server can send anything. What no host can have is as good as no answer, and is not kept for as long as it was lent.
                 let address = Some(config.address).filter(|own| is_host(own.address(), *own));
                 let router = config.router;
                 let gateway = address.and_then(|own| router.filter(|at| is_neighbour(*at, own)));
-                self.configured = match address {
-                    Some(_) => Configured::Dhcp,
-                    None => Configured::Asking,
+                (self.configured, self.ask_again) = match address {
+                    Some(_) => (Configured::Dhcp, None),
+                    None => (Configured::Asking, Some(now.saturating_add(DECLINED))),
                 };
                 self.set_address(address, gateway);
             }
             Some(dhcpv4::Event::Deconfigured) => {
-                self.configured = Configured::Asking;
+                (self.configured, self.ask_again) = (Configured::Asking, None);
                 self.set_address(None, None);
             }
         }

@@ -55,6 +55,8 @@ pub struct Stack<D: Nic> {
     /// The socket that asks for an address, if it is to be lent.
     dhcp: Option<SocketHandle>,
     configured: Configured,
+    /// When a DHCP server is asked again, if the last one lent what no host can have; in nanoseconds since boot.
+    ask_again: Option<u64>,
     gateway: Option<Ipv4Addr>,
     endpoints: Vec<Option<Endpoint>>,
     /// The next port to try for who does not mind.
@@ -85,6 +87,7 @@ impl<D: Nic> Stack<D> {
             sockets,
             dhcp: None,
             configured: Configured::Wrong,
+            ask_again: None,
             gateway: None,
             endpoints: Vec::new(),
             next_port: 0x8000 | seed as u16,
@@ -123,7 +126,7 @@ impl<D: Nic> Stack<D> {
                 }
             }
         }
-        self.renew_lease();
+        self.renew_lease(now);
         self.egress(now);
         self.send_waiting(retries, now);
         if let Some(error) = self.outage(now) {
@@ -186,7 +189,7 @@ impl<D: Nic> Stack<D> {
         }
         let stack = self.interface.poll_at(instant(now), &self.sockets);
         let stack = stack.map(|at| (at.total_micros().max(0) as u64).saturating_mul(1000));
-        let others = [echoes, self.waiting.deadline()];
+        let others = [echoes, self.waiting.deadline(), self.ask_again];
         others.into_iter().flatten().chain(stack).min()
     }
 

@@ -213,3 +213,23 @@ fn what_no_host_can_have_is_no_lease() {
         (Some((OURS.into(), 24)), None)
     );
 }
+
+/// Who lends it for ever does not keep the host from one who lends what it can have.
+#[test]
+fn what_no_host_can_have_is_not_kept() {
+    let offer = Offer {
+        address: [10, 0, 2, 255].into(),
+        seconds: u32::MAX,
+        ..GOOD
+    };
+    let (mut host, nic) = host();
+    ask(&mut host, &nic, Some(&offer), 0);
+    assert_eq!(host.report().address, None);
+    // Not at once: it would be told the same.
+    let next = host.deadline(0).unwrap();
+    assert_eq!(next, 10 * SECOND);
+    ask(&mut host, &nic, Some(&GOOD), next);
+    assert_eq!(host.report().address, Some((OURS.into(), 24)));
+    assert_eq!(host.report().configured, Configured::Dhcp);
+    assert!(host.deadline(next).unwrap() > next + 20 * SECOND);
+}

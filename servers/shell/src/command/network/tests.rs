@@ -73,7 +73,7 @@ remote      on
         remote: None,
     });
     let text = bench.run("net");
-    let begin = "address     none: no DHCP server has answered\ngateway     none\n";
+    let begin = "address     none: no DHCP server has lent one\ngateway     none\n";
     assert!(text.starts_with(begin), "{text}");
     assert!(text.ends_with("dropped     0\nremote      off\n"), "{text}");
 }
