@@ -42,7 +42,6 @@ pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
         }),
         Case::new("netload_sends_to_a_socket_of_the_host", || sends(context)),
         Case::new("a_profile_shows_the_way_of_a_packet", || way(context)),
-        Case::new("a_flood_does_not_stop_the_serial_shell", || flood(context)),
     ]
 }
 
@@ -249,39 +248,6 @@ fn way(context: &Context<'_>) -> Verdict {
         "before the load {before:?}, after it {after:?}"
     );
     session.expect("netload stop", &["ended "])?;
-    session.power_off()
-}
-
-/// Datagrams as fast as the host can send them, on one CPU: the shell on the serial line and profiles go on.
-fn flood(context: &Context<'_>) -> Verdict {
-    let port = free_port()?;
-    let options = BootOptions {
-        smp: 1,
-        cmdline: "ip=10.0.2.15/24 gw=10.0.2.2".into(),
-        ..BootOptions::default()
-    };
-    let guest = Guest::boot_on(context.image()?, options, Network::Forward(port))?;
-    let mut session = Session::begin(guest)?;
-    session.expect(&format!("netload start {REMOTE_SHELL_PORT}"), &["started "])?;
-    let socket = connect(port)?;
-    converse(&socket, b"there")?;
-    let ends = AtomicBool::new(false);
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            while !ends.load(Relaxed) {
-                // What the host has no room for is lost, as on any link.
-                let _ = socket.send(&[1; 64]);
-            }
-        });
-        let answered = (0..10).try_for_each(|_| -> Verdict {
-            session.expect("ps", &["net", "netload"])?;
-            session.profile("100")?;
-            Ok(())
-        });
-        ends.store(true, Relaxed);
-        answered
-    })?;
-    converse(&connect(port)?, b"still there")?;
     session.power_off()
 }
 

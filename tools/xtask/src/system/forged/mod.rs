@@ -1,35 +1,40 @@
-//! Datagrams for the remote shell from sources that are not who sends them: the test has the other end of the cable, and counts there what each of
-//! them brings back. Before a peer has proved its address, that is never more than it sent.
+//! What a hostile host of the link can send: the test has the other end of the cable.
+//!
+//! Here are datagrams for the remote shell from sources that are not who sends them. What each of them brings back is counted on the cable: before a
+//! peer has proved its address, that is never more than it sent.
 
 mod cable;
+mod caller;
+mod dhcp;
+mod end;
+mod flood;
 mod frame;
+mod lenders;
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail, ensure};
-use remote_shell::{Client, DATAGRAM_MAX, Key, Mode, Random};
-use smoltcp::wire::{
-    ArpOperation, EthernetAddress, EthernetFrame, EthernetProtocol, IpProtocol, Ipv4Packet,
-    UdpPacket,
-};
+use anyhow::{Context as _, Result, ensure};
+use remote_shell::{Client, DATAGRAM_MAX, Key, Mode};
+use smoltcp::wire::EthernetAddress;
 
-use super::guest::{Guest, PATIENCE};
+use super::guest::Guest;
+use super::remote::random;
 use super::session::Session;
 use crate::cli::BootOptions;
 use crate::qemu::{Network, REMOTE_SHELL_PORT};
 use crate::test::{Case, Context, Verdict};
 use cable::{Cable, Plug};
+use end::End;
 use frame::{ETHERNET, Host, IPV4};
 
 /// How long an answer that must not come is waited for.
 const SILENCE: Duration = Duration::from_millis(300);
-/// How long one look for a frame takes.
-const STEP: Duration = Duration::from_millis(20);
 
 const MACHINE: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 15);
+/// The command line by which it has that address.
+const STATIC: &str = "ip=10.0.2.15/24 gw=10.0.2.2";
 /// Who says for the hosts of the link where they are, and is the way to all the others.
 const GATEWAY: Host = Host {
     mac: EthernetAddress([2, 0, 0, 0, 0, 2]),
@@ -46,6 +51,12 @@ pub fn cases<'a>(context: &'a Context<'_>) -> Vec<Case<'a>> {
             keyed(context)
         }),
         Case::new("forged_sources_of_an_open_remote_shell", || open(context)),
+        Case::new("a_flood_does_not_stop_the_serial_shell", || {
+            flood::flood(context)
+        }),
+        Case::new("hostile_dhcp_servers_keep_nobody_from_an_address", || {
+            lenders::hostile(context)
+        }),
     ]
 }
 
@@ -83,11 +94,6 @@ impl Forged {
             spoil: |_| {},
         }
     }
-}
-
-fn random(seed: u64) -> Random {
-    let mut dice = fastrand::Rng::with_seed(seed);
-    Box::new(move |bytes| dice.fill(bytes))
 }
 
 /// The first datagram of a client.
@@ -222,12 +228,12 @@ fn open(context: &Context<'_>) -> Verdict {
     send(context, "open", " udpshell-open", &forged)
 }
 
-/// Sends them all to a machine, and looks at what comes back for whom.
-fn send(context: &Context<'_>, name: &str, words: &str, forged: &[Forged]) -> Verdict {
+/// Boots a machine at a cable, and waits for its remote shell.
+fn boot(context: &Context<'_>, smp: u32, words: &str) -> Result<(Session, Cable)> {
     let plug = Plug::new()?;
     let options = BootOptions {
-        smp: 2,
-        cmdline: format!("ip={MACHINE}/24 gw=10.0.2.2 udpshell={REMOTE_SHELL_PORT}{words}"),
+        smp,
+        cmdline: format!("{words} udpshell={REMOTE_SHELL_PORT}"),
         ..BootOptions::default()
     };
     let network = Network::Cable(plug.port()?);
@@ -235,13 +241,19 @@ fn send(context: &Context<'_>, name: &str, words: &str, forged: &[Forged]) -> Ve
     super::calm::until(&mut session, |session| {
         session.expect("dmesg", &["remote shell at"])
     })?;
+    Ok((session, plug.cable()?))
+}
+
+/// Sends them all to a machine, and looks at what comes back for whom.
+fn send(context: &Context<'_>, name: &str, words: &str, forged: &[Forged]) -> Verdict {
+    let (mut session, cable) = boot(context, 2, &format!("{STATIC}{words}"))?;
     let before = session.processes()?;
-    let mut end = End::new(plug.cable()?)?;
+    let mut end = End::new(cable)?;
     for (source, datagram) in (20_000..).zip(forged) {
         let ports = (source, REMOTE_SHELL_PORT);
         let mut frame = frame::datagram(datagram.from, end.machine, ports, &datagram.payload);
         (datagram.spoil)(&mut frame);
-        end.cable.send(&frame)?;
+        end.send(&frame)?;
         end.catch_up()?;
         if datagram.answer != Answer::None {
             end.until(|end| end.back.contains_key(&(datagram.from.ip, source)))
@@ -270,99 +282,4 @@ fn send(context: &Context<'_>, name: &str, words: &str, forged: &[Forged]) -> Ve
     std::fs::write(context.workspace.target.join(file), figures)?;
     session.expect_alive(&before)?;
     session.power_off()
-}
-
-/// The test's end of the cable.
-struct End {
-    cable: Cable,
-    machine: Host,
-    /// Bytes of IPv4 that came back, for each address and UDP port; what is not UDP has port 0.
-    back: BTreeMap<(Ipv4Addr, u16), usize>,
-    /// Echo requests that were sent, and that were answered.
-    echoes: u16,
-    echoed: u16,
-}
-
-impl End {
-    /// Asks where the machine is.
-    fn new(cable: Cable) -> Result<Self> {
-        let machine = Host {
-            mac: EthernetAddress::BROADCAST,
-            ip: MACHINE,
-        };
-        let mut end = Self {
-            cable,
-            machine,
-            back: BTreeMap::new(),
-            echoes: 0,
-            echoed: 0,
-        };
-        let request = frame::arp(ArpOperation::Request, GATEWAY, machine);
-        end.cable.send(&request)?;
-        end.until(|end| end.machine.mac.is_unicast())?;
-        Ok(end)
-    }
-
-    /// Waits until the machine has taken all frames that were sent: it answers an echo request behind them.
-    fn catch_up(&mut self) -> Verdict {
-        self.echoes = self.echoes.wrapping_add(1);
-        let echo = frame::echo(GATEWAY, self.machine, self.echoes);
-        self.cable.send(&echo)?;
-        self.until(|end| end.echoed == end.echoes)
-    }
-
-    fn until(&mut self, is_so: impl Fn(&Self) -> bool) -> Verdict {
-        let deadline = Instant::now() + PATIENCE;
-        while !is_so(self) {
-            ensure!(Instant::now() < deadline, "the machine is silent");
-            self.turn(STEP)?;
-        }
-        Ok(())
-    }
-
-    fn listen(&mut self, time: Duration) -> Verdict {
-        while self.turn(time)? {}
-        Ok(())
-    }
-
-    /// Takes the next frame that comes within this time; whether there was one.
-    fn turn(&mut self, wait: Duration) -> Result<bool> {
-        let Some(bytes) = self.cable.receive(wait)? else {
-            return Ok(false);
-        };
-        let frame = EthernetFrame::new_checked(&bytes[..])?;
-        match frame.ethertype() {
-            EthernetProtocol::Arp => {
-                self.machine.mac = frame.src_addr();
-                // Nobody but the machine itself has its address.
-                if let Some((ip, who)) = frame::asked(&frame)
-                    && ip != MACHINE
-                {
-                    let answer = frame::arp(ArpOperation::Reply, Host { ip, ..GATEWAY }, who);
-                    self.cable.send(&answer)?;
-                }
-            }
-            EthernetProtocol::Ipv4 => self.packet(frame.payload())?,
-            other => bail!("a frame of {other}"),
-        }
-        Ok(true)
-    }
-
-    fn packet(&mut self, bytes: &[u8]) -> Verdict {
-        let packet = Ipv4Packet::new_checked(bytes)?;
-        let to = packet.dst_addr();
-        let payload = packet.payload();
-        let port = match packet.next_header() {
-            IpProtocol::Udp => UdpPacket::new_checked(payload)?.dst_port(),
-            // Type, code, checksum, identifier, sequence number (RFC 792).
-            IpProtocol::Icmp if to == GATEWAY.ip && payload.first() == Some(&0) => {
-                let number = payload.get(6..8).context("a short echo")?;
-                self.echoed = u16::from_be_bytes([number[0], number[1]]);
-                return Ok(());
-            }
-            _ => 0,
-        };
-        *self.back.entry((to, port)).or_default() += usize::from(packet.total_len());
-        Ok(())
-    }
 }

@@ -23,7 +23,8 @@ use crate::qemu::{self, Network, REMOTE_SHELL_PORT};
 use crate::remote;
 use crate::test::{Case, Context, Verdict};
 use relay::Relay;
-use wire::{Ran, Wire, exec};
+use wire::{Ran, Wire};
+pub use wire::{exec, random};
 
 /// Datagrams of the flood in a second, all of which go to the remote shell's own port: some lost ones a session bears.
 const FLOOD: u64 = 20_000;

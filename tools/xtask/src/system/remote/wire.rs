@@ -31,6 +31,9 @@ pub fn random(seed: u64) -> Random {
 }
 
 /// A purpose that runs this line.
+///
+/// # Errors
+/// If it is too long.
 pub fn exec(line: &str) -> Result<Purpose> {
     Ok(Purpose::Exec(Command::new(line)?))
 }
