@@ -115,6 +115,8 @@ counters! {
     device => "device failed or stalled";
     /// Answers to echo requests that nobody made, or no longer waits for.
     unasked => "echo not asked for";
+    /// Datagrams from an address that no host can have, as QEMU tells in the name of 127.0.0.1 that a port of its host is not there.
+    source => "from no host's address";
 }
 
 /// What a socket did.

@@ -32,13 +32,14 @@ fn wire_bytes_are_pinned() {
         drops: Drops {
             malformed: 7,
             waiting_full: 9,
+            source: 5,
             ..Drops::default()
         },
         ..Counters::default()
     };
     assert_eq!(
         bytes(&counters),
-        [1, 0xac, 2, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0]
+        [1, 0xac, 2, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 5]
     );
     let ping = Ping {
         host,

@@ -106,6 +106,9 @@ fn no_port(drops: &mut Drops) -> &mut u64 {
 fn unasked(drops: &mut Drops) -> &mut u64 {
     &mut drops.unasked
 }
+fn impossible_source(drops: &mut Drops) -> &mut u64 {
+    &mut drops.source
+}
 
 fn ethernet(frame: &[u8], addresses: &Addresses) -> Result<Option<Notice>, Reason> {
     let frame = EthernetFrame::new_checked(frame).map_err(|_| malformed as Reason)?;
@@ -137,7 +140,7 @@ fn ipv4(bytes: &[u8], addresses: &Addresses) -> Result<Option<Notice>, Reason> {
     let (from, to) = (packet.src_addr(), packet.dst_addr());
     // Nobody can be answered there, and smoltcp would try: it takes a DHCP server's word for where that is.
     if !addresses.may_be_a_host(from) {
-        return Err(malformed);
+        return Err(impossible_source);
     }
     if !addresses.is_own(to) {
         return Err(elsewhere);
