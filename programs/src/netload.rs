@@ -6,6 +6,8 @@
 use core::net::{Ipv4Addr, SocketAddrV4};
 use core::ops::RangeInclusive;
 
+use heapless::Vec;
+
 use crate::ArgumentError;
 use crate::arguments::Allowed;
 
@@ -175,12 +177,25 @@ fn send<'a>(mut words: impl Iterator<Item = &'a str>) -> Result<Load, ArgumentEr
         seconds: 0,
         count: 0,
     };
+    let mut given: Vec<&str, 4> = Vec::new();
     for word in words {
-        match word.split_once('=') {
-            Some(("size", size)) => stream.size = number("size", size, &SIZE)? as u16,
-            Some(("pps", pps)) => stream.pps = number("pps", pps, &PPS)?,
-            Some(("secs", seconds)) => stream.seconds = number("secs", seconds, &SECONDS)?,
-            Some(("count", count)) => stream.count = number("count", count, &COUNT)?,
+        let option = match word.split_once('=') {
+            Some(("size", size)) => {
+                stream.size = number("size", size, &SIZE)? as u16;
+                "size"
+            }
+            Some(("pps", pps)) => {
+                stream.pps = number("pps", pps, &PPS)?;
+                "pps"
+            }
+            Some(("secs", seconds)) => {
+                stream.seconds = number("secs", seconds, &SECONDS)?;
+                "secs"
+            }
+            Some(("count", count)) => {
+                stream.count = number("count", count, &COUNT)?;
+                "count"
+            }
             _ => {
                 return Err(ArgumentError::Wrong {
                     name: "netload send",
@@ -188,6 +203,10 @@ fn send<'a>(mut words: impl Iterator<Item = &'a str>) -> Result<Load, ArgumentEr
                     allowed: Allowed::OneOf(&["size=N", "pps=N", "secs=N", "count=N"]),
                 });
             }
+        };
+        // There is room for each of them once.
+        if given.contains(&option) || given.push(option).is_err() {
+            return Err(ArgumentError::Twice { option });
         }
     }
     Ok(Load::Send(stream))
@@ -255,6 +274,10 @@ mod tests {
             ("send 10.0.2.2", "PORT is missing: 1 to 65535"),
             ("send 10.0.2.2 9 size=1473", "size `1473`: 0 to 1472"),
             ("send 10.0.2.2 9 pps=+1", "pps `+1`: 0 to 10000000"),
+            (
+                "send 10.0.2.2 9 size=64 pps=1 size=65",
+                "`size` is given twice: once is enough",
+            ),
             (
                 "send 10.0.2.2 9 64",
                 "netload send `64`: size=N|pps=N|secs=N|count=N",

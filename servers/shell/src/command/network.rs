@@ -219,6 +219,13 @@ fn ping(context: Context<'_>) -> fmt::Result {
             Err(CallError::Service(error @ (NetError::Timeout | NetError::Unreachable))) => {
                 writeln!(context.session, "{address}: {number}: {error}")?;
             }
+            // All else that is asked for is allowed.
+            Err(CallError::Service(NetError::BadArgument)) => {
+                return context.fail(format_args!(
+                    "HOST {}: 1.0.0.0 to 223.255.255.255, but for 127.0.0.0/8",
+                    Quoted(host)
+                ));
+            }
             Err(error) => return context.fail(error),
         }
         if number < count {

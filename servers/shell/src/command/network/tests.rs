@@ -106,6 +106,12 @@ fn ping_says_what_each_answer_took() {
     bench.system.pongs = [Err(CallError::Transport(Error::PeerDied))].into();
     assert_eq!(bench.run("ping 10.0.2.9"), "ping: the other side is gone\n");
     assert_eq!(bench.run("ping 10.0.2.9"), "ping: no network device\n");
+    let no_host = CallError::Service(NetError::BadArgument);
+    bench.system.pongs.push_back(Err(no_host));
+    assert_eq!(
+        bench.run("ping 0.0.0.0"),
+        "ping: HOST `0.0.0.0`: 1.0.0.0 to 223.255.255.255, but for 127.0.0.0/8\n"
+    );
 }
 
 #[test]
