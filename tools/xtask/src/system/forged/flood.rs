@@ -7,11 +7,12 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use remote_shell::Mode;
+use remote_shell::{Key, Mode};
 
 use super::caller::Caller;
 use super::end::End;
-use super::{GATEWAY, STATIC, boot, frame};
+use super::{GATEWAY, STATIC, boot, frame, hello};
+use crate::qemu::REMOTE_SHELL_PORT;
 use crate::system::calm::until;
 use crate::system::remote;
 use crate::system::session::Session;
@@ -23,6 +24,8 @@ const BATCH: usize = 128;
 const AHEAD: u16 = 8;
 /// How long a look for a frame takes while none is there.
 const STEP: Duration = Duration::from_millis(1);
+/// How often it is looked at what goes on.
+const LOOKS: u8 = 5;
 /// The port where they are answered.
 const PORT: u16 = 7;
 /// Commands that remote sessions run meanwhile, one after another.
@@ -35,26 +38,55 @@ pub fn flood(context: &Context<'_>) -> Verdict {
     session.expect(&format!("netload start {PORT}"), &["started "])?;
     let before = session.processes()?;
     let mut end = End::new(cable)?;
-    let (ends, ran) = (AtomicBool::new(false), AtomicU64::new(0));
-    thread::scope(|scope| {
-        let sender = scope.spawn(|| send(&mut end, &mode, &ends, &ran));
-        let answered = under(&mut session, &ran);
-        ends.store(true, Relaxed);
-        let sent = sender
-            .join()
-            .unwrap_or_else(|_| bail!("the sender panicked"));
-        answered.and(sent)
-    })?;
+
+    let echo = frame::datagram(GATEWAY, end.machine, (4000, PORT), &[1; 64]);
+    let ran = AtomicU64::new(0);
+    while_flooded(
+        |ends| send(&mut end, &echo, Some((&mode, &ran)), ends),
+        || goes_on(&mut session, &ran),
+    )?;
+
+    // The network server itself is busy with each of these: it tries its keys. No link has room for others' datagrams then.
+    let foreign = hello(&Mode::Keyed(Key::new([7; 32])), 1)?;
+    let to = (4000, REMOTE_SHELL_PORT);
+    let costly = frame::datagram(GATEWAY, end.machine, to, &foreign);
+    while_flooded(
+        |ends| send(&mut end, &costly, None, ends),
+        || (0..LOOKS).try_for_each(|_| answers(&mut session)),
+    )?;
     session.expect_alive(&before)?;
     session.power_off()
 }
 
-/// What must go on meanwhile.
-fn under(session: &mut Session, ran: &AtomicU64) -> Verdict {
-    for _ in 0..5 {
-        session.expect("ps", &["net", "netload"])?;
+/// Does this while a thread floods the machine.
+fn while_flooded(
+    flood: impl FnOnce(&AtomicBool) -> Verdict + Send,
+    meanwhile: impl FnOnce() -> Verdict,
+) -> Verdict {
+    let ends = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let sender = scope.spawn(|| flood(&ends));
+        let held = meanwhile();
+        ends.store(true, Relaxed);
+        let sent = sender
+            .join()
+            .unwrap_or_else(|_| bail!("the sender panicked"));
+        held.and(sent)
+    })
+}
+
+/// The serial line and the profile go on.
+fn answers(session: &mut Session) -> Verdict {
+    session.expect("ps", &["net", "netload"])?;
+    session.profile("200")?;
+    Ok(())
+}
+
+/// They do, and `netload`, and remote commands.
+fn goes_on(session: &mut Session, ran: &AtomicU64) -> Verdict {
+    for _ in 0..LOOKS {
         let earlier = received(session)?;
-        session.profile("200")?;
+        answers(session)?;
         until(session, |session| {
             let now = received(session)?;
             ensure!(now > earlier, "netload stands at {now} packets");
@@ -76,31 +108,34 @@ fn received(session: &mut Session) -> Result<u64> {
     number.with_context(|| format!("no packets in:\n{said}"))
 }
 
-/// Keeps the machine behind, and runs commands in remote sessions over the same cable, until it is told to end.
-fn send(end: &mut End, mode: &Mode, ends: &AtomicBool, ran: &AtomicU64) -> Verdict {
-    let frame = frame::datagram(GATEWAY, end.machine, (4000, PORT), &[1; 64]);
+/// Keeps the machine behind with this frame until it is told to end, and runs remote commands over the same cable if they are to be counted.
+fn send(
+    end: &mut End,
+    frame: &[u8],
+    commands: Option<(&Mode, &AtomicU64)>,
+    ends: &AtomicBool,
+) -> Verdict {
     let mut ports = 20_000..;
     let mut caller = None;
     while !ends.load(Relaxed) {
         while end.ahead() < AHEAD {
             for _ in 0..BATCH {
-                end.send(&frame)?;
+                end.send(frame)?;
             }
             end.mark()?;
         }
-        if caller.is_none() {
-            let port = ports.next().context("no port")?;
-            caller = Some(Caller::new(end, mode, "echo on", port)?);
-        }
-        if let Some(output) = caller
-            .as_mut()
-            .map(|caller| caller.turn(end))
-            .transpose()?
-            .flatten()
-        {
-            ensure!(output == "on\n", "{output}");
-            ran.fetch_add(1, Relaxed);
-            caller = None;
+        if let Some((mode, ran)) = commands {
+            let mut running = match caller.take() {
+                Some(running) => running,
+                None => Caller::new(end, mode, "echo on", ports.next().context("no port")?)?,
+            };
+            match running.turn(end)? {
+                None => caller = Some(running),
+                Some(output) => {
+                    ensure!(output == "on\n", "{output}");
+                    ran.fetch_add(1, Relaxed);
+                }
+            }
         }
         end.turn(STEP)?;
     }
