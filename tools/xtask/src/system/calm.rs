@@ -26,7 +26,8 @@ pub struct Calm {
 }
 
 impl Calm {
-    /// Waits until no part of an ended program is left to be taken down, and no freed memory for a CPU that might reach it.
+    /// Waits until each server has begun to serve, no part of an ended program is left to be taken down, and no freed memory waits for a
+    /// CPU that might reach it. The network server is below the shell: behind the first prompt it still makes what it keeps.
     ///
     /// # Errors
     /// If that does not come.
@@ -37,6 +38,13 @@ impl Calm {
             ensure!(
                 slots == calm.processes.len() as u64 && calm.memory.kib("waiting")? == 0,
                 "it is not calm: {calm:#?}"
+            );
+            // These two are asked.
+            let mut others = (calm.processes.iter())
+                .filter(|process| !["init", "shell"].contains(&process.name.as_str()));
+            ensure!(
+                others.all(|process| process.state == "recv"),
+                "not all serve: {calm:#?}"
             );
             Ok(calm)
         })

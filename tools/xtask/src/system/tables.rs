@@ -11,6 +11,8 @@ pub struct Process {
     pub pid: u64,
     /// Name.
     pub name: String,
+    /// What it does, as `docs/shell.md` names it.
+    pub state: String,
     /// The CPU that it has, or had last; `None` if it waits.
     pub cpu: Option<u32>,
     /// Time that its threads ran, in milliseconds.
@@ -58,12 +60,13 @@ fn named(rows: &BTreeMap<String, u64>, name: &str) -> Result<u64> {
 pub fn processes(text: &str) -> Result<Vec<Process>> {
     let rows = text.lines().skip(1).map(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();
-        let [pid, name, _, cpu, time, kib] = words[..] else {
+        let [pid, name, state, cpu, time, kib] = words[..] else {
             return None;
         };
         Some(Process {
             pid: pid.parse().ok()?,
             name: name.to_owned(),
+            state: state.to_owned(),
             cpu: cpu.parse().ok(),
             milliseconds: time.strip_suffix('s')?.replace('.', "").parse().ok()?,
             kib: kib.strip_suffix('K')?.parse().ok()?,
