@@ -38,6 +38,10 @@ use walk::Walk;
 const FUNCTIONS: usize = 200;
 /// Most chains with a gap: one in so many.
 const MARKED: usize = 100;
+/// Entries that are looked at after a line was typed.
+const ENTRIES: usize = 150;
+/// The first line has init load profd again, whose stack takes a call that is made again until it is whole; and the entries until it is.
+const RELOAD: (&str, usize) = ("kill 3", 400);
 /// Lines that are typed.
 const LINES: [&str; 14] = [
     "run shares 60 30 10 -t 1",
@@ -107,13 +111,17 @@ fn exact(context: &Context<'_>) -> Passed {
     let layout = Layout::new(&std::fs::read(&image.kernel)?)?;
     let mut probe = Probe::boot(image)?;
     let mut walk = Walk::new(layout, &catalog)?;
-    for line in LINES {
-        walk.line(&mut probe, line)?;
+    for (line, entries) in [RELOAD]
+        .into_iter()
+        .chain(LINES.map(|line| (line, ENTRIES)))
+    {
+        walk.line(&mut probe, line, entries)?;
     }
     probe.session.power_off()?;
     let tally = walk.tally;
     let whole = tally.whole(&catalog, &archive)?;
     eprint!("{}", tally.table(&catalog, whole));
+    ensure!(tally.again > 0, "no call was made again");
     tally.check(FUNCTIONS, MARKED)
 }
 

@@ -106,10 +106,24 @@ impl Calls {
 pub struct Known {
     /// Root of its page tables.
     pub root: u64,
-    /// Where it was when it entered the kernel last: RIP and RSP.
+    /// Where it goes on from the kernel: RIP and RSP.
     pub left: (u64, u64),
+    /// Where its system call was, if that is how it entered the kernel last.
+    made: Option<u64>,
     /// Its calls.
     pub calls: Calls,
+}
+
+impl Known {
+    /// Its saved RIP is this. Returns whether the kernel has set it back since, for the system call to be made again; it is set back to
+    /// nothing else.
+    pub fn saved(&mut self, rip: u64) -> bool {
+        let again = self.made == Some(rip) && self.left.0 != rip;
+        if again {
+            self.left.0 = rip;
+        }
+        again
+    }
 }
 
 /// What there is to know of a machine of one CPU.
@@ -154,12 +168,13 @@ impl Shadow {
             }
             (true, false) => {
                 self.kernel = Calls::none();
-                let back = match flow {
-                    Flow::Enter(back) => back,
-                    _ => before.rip(),
+                let (back, made) = match flow {
+                    Flow::Enter(back) => (back, Some(before.rip())),
+                    _ => (before.rip(), None),
                 };
                 if let Some(known) = self.threads.get_mut(&end) {
                     known.left = (back, before.rsp());
+                    known.made = made;
                 }
             }
             (false, true) => {
@@ -178,6 +193,7 @@ impl Shadow {
             let known = Known {
                 root: at.cr3(),
                 left: (at.rip(), at.rsp()),
+                made: None,
                 calls: Calls::default(),
             };
             self.threads.insert(end, known);

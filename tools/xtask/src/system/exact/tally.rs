@@ -28,6 +28,8 @@ pub struct Tally {
     marked: usize,
     /// Exact or with a gap, in what was begun where a gap is likely.
     on_purpose: usize,
+    /// Calls that the kernel had made again.
+    pub again: usize,
     /// What is wrong with chains, by function.
     wrong: BTreeMap<String, Vec<String>>,
     instructions: BTreeSet<Place>,
@@ -148,13 +150,14 @@ impl Tally {
     #[must_use]
     pub fn table(&self, catalog: &Catalog<'_>, whole: usize) -> String {
         let mut text = format!(
-            "{} functions, {whole} of them whole, {} instructions: {} chains exact, {} with a gap, {} wrong; {} more after interrupts between frames\n",
+            "{} functions, {whole} of them whole, {} instructions: {} chains exact, {} with a gap, {} wrong; {} more after interrupts between frames; {} calls made again\n",
             self.functions.len(),
             self.instructions.len(),
             self.exact,
             self.marked,
             self.wrong(),
-            self.on_purpose
+            self.on_purpose,
+            self.again
         );
         for (&(space, symbol), marked) in self.functions.iter().filter(|(_, marked)| **marked > 0) {
             // Writing to a string does not fail.

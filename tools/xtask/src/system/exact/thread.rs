@@ -40,6 +40,12 @@ impl Thread {
         Some(Self::new(pid, Frame((root >> 12) as u32), regs))
     }
 
+    /// Where its program goes on, once its registers are saved.
+    #[must_use]
+    pub fn rip(&self) -> u64 {
+        self.regs.get(Reg::Rip)
+    }
+
     /// Where its saved registers end, by which the kernel knows who entered it.
     #[must_use]
     pub fn entered(&self) -> u64 {

@@ -22,8 +22,6 @@ use super::shadow::{self, Calls, Flow, Shadow};
 use super::tally::{Callers, Tally};
 use super::thread::{Current, Thread};
 
-/// Entries that are looked at after a line was typed: system calls and ticks.
-const ENTRIES: usize = 150;
 /// Most steps from an entry on, and most of them in a row without an instruction that is new.
 const STEPS: usize = 2000;
 const STALE: usize = 200;
@@ -88,16 +86,17 @@ impl<'c, 'a> Walk<'c, 'a> {
         })
     }
 
-    /// Types a line, and steps through what becomes of it, from each system call that is made at a place for the first time.
+    /// Types a line, and steps through what becomes of it, from each system call that is made at a place for the first time. Looks at so
+    /// many entries: system calls and ticks.
     ///
     /// # Errors
     /// If what happens cannot be followed.
-    pub fn line(&mut self, probe: &mut Probe, line: &str) -> Passed {
+    pub fn line(&mut self, probe: &mut Probe, line: &str, entries: usize) -> Passed {
         let mut remote = probe.stop()?;
         probe.session.guest.send(format!("{line}\n").as_bytes())?;
         let entry = self.layout.map.syscall.start;
         let timer = self.layout.vector(vector::TIMER);
-        for _ in 0..ENTRIES {
+        for _ in 0..entries {
             let at = remote.run_to(&[entry, timer])?;
             if at.rip() == entry && self.block.is_none() {
                 self.block = Some(Block::find(&probe.ram, &at)?);
@@ -204,6 +203,14 @@ impl<'c, 'a> Walk<'c, 'a> {
         let thread = known
             .as_ref()
             .and_then(|known| Thread::read(ram, known.root, pid, end));
+        let map = &self.layout.map;
+        let is_saved = !map.syscall.contains(at.rip()) && !map.interrupts.contains(at.rip());
+        if let (Some(known), Some(thread)) = (&mut known, &thread)
+            && is_saved
+            && !at.is_user()
+        {
+            self.tally.again += usize::from(known.saved(thread.rip()));
+        }
         let current = Current(thread.as_ref());
         let interrupted = moment.interrupted(&self.layout.idle, current);
         let sample = self.sampler.sample(&interrupted, &moment, current)?;
