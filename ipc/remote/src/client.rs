@@ -73,6 +73,20 @@ struct Greeting {
     give_up: Instant,
 }
 
+impl Greeting {
+    /// Writes the hello if it is due, and gives its length.
+    fn transmit(&mut self, now: Instant, datagram: &mut [u8; DATAGRAM_MAX]) -> Option<usize> {
+        if now < self.again {
+            return None;
+        }
+        self.sent = now;
+        self.again = now + AGAIN;
+        let length = self.packet.len();
+        datagram[..length].copy_from_slice(&self.packet);
+        Some(length)
+    }
+}
+
 enum State {
     Greeting(Greeting),
     Connected(Seal),
@@ -89,6 +103,8 @@ pub struct Client {
     /// Of the protocol that its hellos claim.
     version: u8,
     state: State,
+    /// Of a session of which nothing is heard: whether the server still has it.
+    question: Option<Greeting>,
     channel: Channel,
     leave_by: Option<Instant>,
     events: VecDeque<Event>,
@@ -129,6 +145,7 @@ impl Client {
             token: u64::from_le_bytes(token),
             version,
             state: State::Over,
+            question: None,
             channel: Channel::new(now, SPAN),
             leave_by: None,
             events: VecDeque::new(),
@@ -137,28 +154,39 @@ impl Client {
         client
     }
 
-    /// Makes a hello, to be sent at once.
+    /// Has a hello sent at once, before there is a session or in one.
     fn greet(&mut self, now: Instant, ask: Ask, cookie: Cookie, give_up: Instant) {
+        match (self.greeting(now, ask, cookie, give_up), ask) {
+            (Some(question), Ask::Still(_)) => self.question = Some(question),
+            (Some(greeting), _) => self.state = State::Greeting(greeting),
+            // The algorithms do not fail on what is passed here; if they did, no session would come of it.
+            (None, _) => self.end(Event::Closed(End::Failed)),
+        }
+    }
+
+    /// Makes a hello.
+    fn greeting(
+        &mut self,
+        now: Instant,
+        ask: Ask,
+        cookie: Cookie,
+        give_up: Instant,
+    ) -> Option<Greeting> {
         let hello = Hello { ask, cookie };
         let header = Header {
             version: self.version,
             ..Hello::header(matches!(self.mode, Mode::Keyed(_)), self.token)
         };
-        let made = match &self.mode {
-            Mode::Open => Some((hello.open(&header), None)),
+        let (packet, state) = match &self.mode {
+            Mode::Open => (hello.open(&header), None),
             Mode::Keyed(key) => {
                 let mut seed = noise::Seed::default();
                 (self.random)(&mut seed);
-                let made = hello.keyed(&header, key, seed);
-                made.map(|(packet, state)| (packet, Some(Box::new(state))))
+                let (packet, state) = hello.keyed(&header, key, seed)?;
+                (packet, Some(Box::new(state)))
             }
         };
-        let Some((packet, state)) = made else {
-            // The algorithms do not fail on what is passed here; if they did, no session would come of it.
-            self.end(Event::Closed(End::Failed));
-            return;
-        };
-        self.state = State::Greeting(Greeting {
+        Some(Greeting {
             ask,
             packet,
             state,
@@ -166,7 +194,16 @@ impl Client {
             again: now,
             sent: now,
             give_up,
-        });
+        })
+    }
+
+    /// The hello that waits for an answer.
+    const fn asked(&mut self) -> Option<&mut Greeting> {
+        match &mut self.state {
+            State::Greeting(greeting) => Some(greeting),
+            State::Connected(_) => self.question.as_mut(),
+            State::Leaving(..) | State::Over => None,
+        }
     }
 
     /// Takes a datagram that came from the server's address.
@@ -187,7 +224,7 @@ impl Client {
     }
 
     fn challenged(&mut self, now: Instant, header: &Header, body: &[u8]) {
-        let State::Greeting(greeting) = &self.state else {
+        let Some(greeting) = self.asked() else {
             return;
         };
         let Some(cookie) = read_challenge(header, body) else {
@@ -200,21 +237,33 @@ impl Client {
     }
 
     fn welcomed(&mut self, now: Instant, header: &Header, body: &[u8]) {
-        let State::Greeting(greeting) = &mut self.state else {
+        let Some(greeting) = self.asked() else {
             return;
         };
         let answer = match &mut greeting.state {
             None => Answer::read_open(header, body),
             Some(state) => Answer::read_keyed(body, state),
         };
-        match answer {
-            None => {}
-            Some(Answer::Refused(refusal)) => self.end(Event::Refused(refusal)),
-            Some(Answer::Pong(role)) => {
+        let Some(answer) = answer else {
+            return;
+        };
+        match (greeting.ask, answer) {
+            (Ask::Still(_), Answer::Known) => {
+                self.question = None;
+                self.channel.hear(now);
+            }
+            // Whoever is there now speaks another version, so it is another server.
+            (Ask::Still(_), Answer::Unknown | Answer::Refused(Refusal::Version(_))) => {
+                self.end(Event::Closed(End::Forgotten));
+            }
+            (Ask::Session | Ask::Ping, Answer::Refused(refusal)) => {
+                self.end(Event::Refused(refusal));
+            }
+            (Ask::Ping, Answer::Pong(role)) => {
                 let round_trip = now.since(greeting.sent);
                 self.end(Event::Pong { role, round_trip });
             }
-            Some(Answer::In { role, session }) => {
+            (Ask::Session, Answer::In { role, session }) => {
                 let seal = match greeting.state.take() {
                     None => Some(Seal::open(session, Side::Client)),
                     Some(done) => noise::transport(*done)
@@ -229,6 +278,8 @@ impl Client {
                 self.channel.begin(now);
                 self.events.push_back(Event::Connected { role });
             }
+            // It answers another question.
+            _ => {}
         }
     }
 
@@ -246,6 +297,7 @@ impl Client {
         let Some(frame) = Frame::parse(&buffer[..length]) else {
             return;
         };
+        self.question = None;
         self.channel.receive(now, &frame);
         while let State::Connected(_) = &self.state
             && let Some((stream, bytes)) = self.channel.read(now)
@@ -281,25 +333,29 @@ impl Client {
     /// each datagram that came, after `send` and `close`, and at the deadline.
     pub fn transmit(&mut self, now: Instant, datagram: &mut [u8; DATAGRAM_MAX]) -> Option<usize> {
         let mut buffer = [0; FRAME_MAX];
+        if let State::Connected(seal) = &self.state
+            && self.question.is_none()
+            && now >= self.channel.doubtful()
+        {
+            let ask = Ask::Still(seal.session());
+            self.greet(now, ask, Cookie::default(), self.channel.lost());
+        }
         match &mut self.state {
             State::Greeting(greeting) => {
                 if now >= greeting.give_up {
                     self.end(Event::Silent);
                     return None;
                 }
-                if now < greeting.again {
-                    return None;
-                }
-                greeting.sent = now;
-                greeting.again = now + AGAIN;
-                let length = greeting.packet.len();
-                datagram[..length].copy_from_slice(&greeting.packet);
-                Some(length)
+                greeting.transmit(now, datagram)
             }
             State::Connected(seal) => {
                 if self.channel.is_lost(now) {
                     self.end(Event::Closed(End::Lost));
                     return None;
+                }
+                let question = self.question.as_mut();
+                if let Some(length) = question.and_then(|it| it.transmit(now, datagram)) {
+                    return Some(length);
                 }
                 if let Some(by) = self.leave_by
                     && (self.channel.is_idle() || now >= by)
@@ -333,7 +389,11 @@ impl Client {
         match &self.state {
             State::Greeting(greeting) => Some(greeting.again.min(greeting.give_up)),
             State::Connected(_) => {
-                let due = self.channel.deadline();
+                let question = match &self.question {
+                    Some(question) => question.again,
+                    None => self.channel.doubtful(),
+                };
+                let due = self.channel.deadline().min(question);
                 Some(self.leave_by.map_or(due, |by| by.min(due)))
             }
             State::Leaving(..) => Some(Instant::default()),

@@ -82,6 +82,8 @@ pub enum End {
     Left,
     /// Nothing was heard of the other end for too long.
     Lost,
+    /// The server answers, and has the session no more.
+    Forgotten,
     /// The server had nobody to run it.
     Failed,
     /// The other end did what this protocol does not know.
@@ -95,6 +97,9 @@ impl fmt::Display for End {
         f.write_str(match self {
             Self::Left => "the session has ended",
             Self::Lost => "nothing was heard from the other side for too long",
+            Self::Forgotten => {
+                "the machine has this session no more: its network server has started again, or had not heard from here for too long"
+            }
             Self::Failed => "the session could not be run",
             Self::Violated => "the other side does not keep to the protocol",
             Self::Busy => "the server has as many sessions as it can have",
@@ -129,6 +134,7 @@ impl Control {
                     End::Failed => 2,
                     End::Violated => 3,
                     End::Busy => 4,
+                    End::Forgotten => 5,
                 };
                 [5, why].into()
             }
@@ -150,6 +156,7 @@ impl Control {
             [5, 2] => Self::Ended(End::Failed),
             [5, 3] => Self::Ended(End::Violated),
             [5, 4] => Self::Ended(End::Busy),
+            [5, 5] => Self::Ended(End::Forgotten),
             _ => return None,
         })
     }

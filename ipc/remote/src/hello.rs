@@ -14,9 +14,12 @@
 //! its address as well. A recorded hello has a cookie of its own address and of its time, so it gets a challenge at most. The
 //! layout of hellos and answers stays as it is in later versions; the header says which version the client speaks.
 //!
+//! A client that hears nothing in a session asks with a hello, too: what has no session cannot be told from damage or forgery in a frame,
+//! and so has no answer.
+//!
 //! | body of | bytes, behind the packet's header |
 //! |---|---|
-//! | hello | what for (1 session, 2 ping), cookie (16, zero if none), zeros; open: and a hash; keyed: as first message of Noise |
+//! | hello | what for (1 session, 2 ping, 3 whether a session is still there), cookie (16, zero if none), that session (8, else zero), zeros; open: and a hash; keyed: as first message of Noise |
 //! | challenge | cookie (16), hash (16) |
 //! | welcome | result, role, version, session (8); open: and a hash (16); keyed: as second message of Noise |
 
@@ -47,6 +50,8 @@ pub(crate) type Cookie = [u8; TAG];
 pub(crate) enum Ask {
     Session,
     Ping,
+    /// Whether the server still has this session.
+    Still(u64),
 }
 
 /// What is in a hello.
@@ -83,8 +88,15 @@ impl fmt::Display for Refusal {
 /// What is in a welcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    In { role: Role, session: u64 },
+    In {
+        role: Role,
+        session: u64,
+    },
     Pong(Role),
+    /// The server has the session that was asked about.
+    Known,
+    /// It has not.
+    Unknown,
     Refused(Refusal),
 }
 
@@ -108,21 +120,25 @@ fn plain(header: &Header, body: &[u8]) -> Vec<u8> {
 impl Hello {
     fn to_bytes(self) -> [u8; OPEN_PAYLOAD] {
         let mut bytes = [0; OPEN_PAYLOAD];
-        let ask = match self.ask {
-            Ask::Session => 1,
-            Ask::Ping => 2,
+        let (ask, session) = match self.ask {
+            Ask::Session => (1, 0),
+            Ask::Ping => (2, 0),
+            Ask::Still(session) => (3, session),
         };
-        Writer::new(&mut bytes).u8(ask).bytes(&self.cookie);
+        let mut writer = Writer::new(&mut bytes);
+        writer.u8(ask).bytes(&self.cookie).u64(session);
         bytes
     }
     fn parse(bytes: &[u8]) -> Option<Self> {
         let mut reader = Reader::new(bytes);
-        let ask = match reader.u8()? {
-            1 => Ask::Session,
-            2 => Ask::Ping,
+        let ask = reader.u8()?;
+        let cookie = reader.array()?;
+        let ask = match (ask, reader.u64()?) {
+            (1, 0) => Ask::Session,
+            (2, 0) => Ask::Ping,
+            (3, session) => Ask::Still(session),
             _ => return None,
         };
-        let cookie = reader.array()?;
         let padding = reader.rest();
         padding
             .iter()
@@ -201,6 +217,8 @@ impl Answer {
             Self::Refused(Refusal::Version(_)) => (2, 0, 0),
             Self::Refused(Refusal::Busy) => (3, 0, 0),
             Self::Refused(Refusal::Off) => (4, 0, 0),
+            Self::Known => (5, 0, 0),
+            Self::Unknown => (6, 0, 0),
         };
         let version = match self {
             Self::Refused(Refusal::Version(version)) => version,
@@ -227,6 +245,8 @@ impl Answer {
             2 => Some(Self::Refused(Refusal::Version(version))),
             3 => Some(Self::Refused(Refusal::Busy)),
             4 => Some(Self::Refused(Refusal::Off)),
+            5 => Some(Self::Known),
+            6 => Some(Self::Unknown),
             _ => None,
         }
     }

@@ -220,7 +220,7 @@ mod tests {
         };
         assert_eq!(
             bytes(&statistics),
-            [1, 0, 0, 0, 0xac, 2, 0, 0, 0, 0, 0, 0, 0, 0, 2]
+            [1, 0, 0, 0, 0, 0xac, 2, 0, 0, 0, 0, 0, 0, 0, 0, 2]
         );
         let counted: Vec<_> = statistics.each().filter(|(_, count)| *count > 0).collect();
         assert_eq!(

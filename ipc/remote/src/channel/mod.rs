@@ -19,6 +19,10 @@ use sender::Sender;
 
 /// A frame goes out after so long at the latest, so that the other end knows of this one.
 const KEEP_ALIVE: Duration = Duration::from_secs(2);
+/// Whose frame is unanswered for so long doubts that the other end has the session.
+const ANSWER_MAX: Duration = Duration::from_secs(1);
+/// Who has nothing to be answered does after so long: the other end's keep-alive, and what delays it.
+const QUIET_MAX: Duration = Duration::from_millis(2500);
 /// After so long without a frame the other end counts as gone. Ten keep-alives have to be lost for it: of a link that loses a fifth, one
 /// time in ten millions.
 pub(crate) const SILENCE_MAX: Duration = Duration::from_secs(20);
@@ -29,6 +33,8 @@ pub(crate) struct Channel {
     receiver: Receiver,
     heard: Instant,
     sent: Instant,
+    /// When the first chunk was sent since then that the other end was heard.
+    unanswered: Option<Instant>,
 }
 
 impl Channel {
@@ -39,12 +45,18 @@ impl Channel {
             receiver: Receiver::new(window),
             heard: now,
             sent: now,
+            unanswered: None,
         }
     }
     /// The other end is there from now on.
     pub(crate) const fn begin(&mut self, now: Instant) {
-        self.heard = now;
+        self.hear(now);
         self.sent = now;
+    }
+    /// The other end has this session.
+    pub(crate) const fn hear(&mut self, now: Instant) {
+        self.heard = now;
+        self.unanswered = None;
     }
 
     /// Takes as many bytes to be sent as there is room for; says how many.
@@ -61,7 +73,17 @@ impl Channel {
     }
     /// Whether nothing was heard for too long.
     pub(crate) fn is_lost(&self, now: Instant) -> bool {
-        now >= self.heard + SILENCE_MAX
+        now >= self.lost()
+    }
+    /// When that will be so, if nothing is heard until then.
+    pub(crate) fn lost(&self) -> Instant {
+        self.heard + SILENCE_MAX
+    }
+    /// From when on it is in doubt whether the other end still has this session.
+    pub(crate) fn doubtful(&self) -> Instant {
+        let quiet = self.heard + QUIET_MAX;
+        let unanswered = self.unanswered.map(|sent| sent + ANSWER_MAX);
+        unanswered.map_or(quiet, |answer| answer.min(quiet))
     }
     /// The next chunk that has arrived, in order.
     pub(crate) fn read(&mut self, now: Instant) -> Option<(Stream, Vec<u8>)> {
@@ -74,7 +96,7 @@ impl Channel {
 
     /// Takes a frame from the other end, authenticated.
     pub(crate) fn receive(&mut self, now: Instant, frame: &Frame<'_>) {
-        self.heard = now;
+        self.hear(now);
         self.sender.acknowledge(now, &frame.ack);
         if let Some(chunk) = &frame.chunk {
             self.receiver.take(now, chunk);
@@ -90,6 +112,9 @@ impl Channel {
         let ack = self.receiver.ack();
         let ack_due = now >= self.ack_due();
         let chunk = self.sender.next(now);
+        if chunk.is_some() {
+            self.unanswered.get_or_insert(now);
+        }
         (ack_due || chunk.is_some()).then(|| {
             self.sent = now;
             self.receiver.acknowledged();
@@ -114,7 +139,7 @@ impl Channel {
     }
     /// When `transmit` has something next, or the other end counts as gone.
     pub(crate) fn deadline(&self) -> Instant {
-        let due = self.ack_due().min(self.heard + SILENCE_MAX);
+        let due = self.ack_due().min(self.lost());
         self.sender.due().map_or(due, |chunk| chunk.min(due))
     }
 }

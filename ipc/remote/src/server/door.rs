@@ -11,7 +11,8 @@ use core::time::Duration;
 use snow::HandshakeState;
 
 use super::bucket::Bucket;
-use super::{Mode, Statistics};
+use super::session::Session;
+use super::{Mode, SESSIONS_MAX, Statistics};
 use crate::hello::{Answer, Ask, Cookie, HELLO, Hello, Refusal, challenge};
 use crate::packet::{Header, VERSION};
 use crate::seal::{Seal, Side, mac};
@@ -45,6 +46,31 @@ pub(super) struct Admitted {
     pub seal: Seal,
 }
 
+/// What the door is the door of.
+pub(super) struct Inside<'a> {
+    pub sessions: &'a [Session],
+    /// Whether anybody runs them.
+    pub serves: bool,
+}
+
+impl Inside<'_> {
+    /// Why no session can be added now.
+    fn refusal(&self) -> Option<Refusal> {
+        let is_full = self.sessions.len() >= SESSIONS_MAX;
+        if !self.serves {
+            Some(Refusal::Off)
+        } else if is_full && !self.sessions.iter().any(Session::is_left) {
+            Some(Refusal::Busy)
+        } else {
+            None
+        }
+    }
+    /// Whether one of this peer has this number.
+    fn has(&self, peer: SocketAddrV4, session: u64) -> bool {
+        self.sessions.iter().any(|it| it.is(peer, session))
+    }
+}
+
 pub(super) struct Door {
     mode: Mode,
     random: Random,
@@ -73,14 +99,14 @@ impl Door {
         matches!(self.mode, Mode::Open)
     }
 
-    /// Takes a hello; gives the datagram that answers it, if one does. `refusal`: why no session can be had now.
+    /// Takes a hello; gives the datagram that answers it, if one does.
     pub(super) fn hello(
         &mut self,
         now: Instant,
         peer: SocketAddrV4,
         header: &Header,
         body: &[u8],
-        refusal: Option<Refusal>,
+        inside: &Inside<'_>,
         statistics: &mut Statistics,
     ) -> Option<Vec<u8>> {
         let Some((hello, role, state)) = self.read(header, body) else {
@@ -114,8 +140,8 @@ impl Door {
         }
         let version = (header.version != VERSION).then_some(Refusal::Version(VERSION));
         let refused = match hello.ask {
-            Ask::Session => version.or(refusal),
-            Ask::Ping => version,
+            Ask::Session => version.or_else(|| inside.refusal()),
+            Ask::Ping | Ask::Still(_) => version,
         };
         let mut session = [0; 8];
         (self.random)(&mut session);
@@ -131,6 +157,14 @@ impl Door {
             (None, Ask::Ping) => {
                 statistics.pings += 1;
                 Answer::Pong(role)
+            }
+            (None, Ask::Still(session)) => {
+                statistics.questions += 1;
+                if inside.has(peer, session) || self.half_open(peer, session).is_some() {
+                    Answer::Known
+                } else {
+                    Answer::Unknown
+                }
             }
             (None, Ask::Session) => Answer::In { role, session },
         };
@@ -215,10 +249,7 @@ impl Door {
         frame: &mut [u8; crate::frame::FRAME_MAX],
     ) -> Option<Result<(Admitted, usize), crate::seal::Unsealed>> {
         self.expire(now);
-        let at = self
-            .half_open
-            .iter()
-            .position(|half| half.peer == peer && half.seal.session() == header.session)?;
+        let at = self.half_open(peer, header.session)?;
         let half = self.half_open.get_mut(at)?;
         match half.seal.unseal(header, body, frame) {
             Err(error) => Some(Err(error)),
@@ -229,9 +260,15 @@ impl Door {
         }
     }
 
+    /// The place of a half-open session.
+    fn half_open(&self, peer: SocketAddrV4, session: u64) -> Option<usize> {
+        let mut all = self.half_open.iter();
+        all.position(|half| half.peer == peer && half.seal.session() == session)
+    }
+
     /// Half-open sessions, for tests.
     #[cfg(test)]
-    pub(crate) fn half_open(&self) -> usize {
+    pub(crate) fn half_open_count(&self) -> usize {
         self.half_open.len()
     }
 }

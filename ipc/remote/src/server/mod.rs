@@ -14,12 +14,11 @@ use core::net::{Ipv4Addr, SocketAddrV4};
 
 use crate::control::{Control, End, Purpose};
 use crate::frame::{FRAME_MAX, Frame, Stream};
-use crate::hello::Refusal;
 use crate::packet::{DATAGRAM_MAX, Header, Kind, VERSION};
 use crate::seal::Unsealed;
 use crate::time::Instant;
 use crate::{KeyRing, Random, Role, Statistics, Status};
-use door::{Admitted, Door};
+use door::{Admitted, Door, Inside};
 use line::Lines;
 use session::{Change, Phase, Session};
 
@@ -124,15 +123,11 @@ impl Server {
         body: &[u8],
         length: usize,
     ) {
-        let refusal = if !self.serves {
-            Some(Refusal::Off)
-        } else if self.is_full() {
-            Some(Refusal::Busy)
-        } else {
-            None
+        let inside = Inside {
+            sessions: &self.sessions,
+            serves: self.serves,
         };
-        let statistics = &mut self.statistics;
-        let answer = (self.door).hello(now, peer, header, body, refusal, statistics);
+        let answer = (self.door).hello(now, peer, header, body, &inside, &mut self.statistics);
         // None is longer than its hello (`door.rs`); this holds it to that.
         if let Some(answer) = answer.filter(|answer| answer.len() <= length) {
             if self.answers.len() < ANSWERS_MAX {
@@ -143,15 +138,9 @@ impl Server {
         }
     }
 
-    /// Whether no session can be added.
-    fn is_full(&self) -> bool {
-        self.sessions.len() >= SESSIONS_MAX && !self.sessions.iter().any(Session::is_left)
-    }
-
     fn frame(&mut self, now: Instant, peer: SocketAddrV4, header: &Header, body: &[u8]) {
         let mut buffer = [0; FRAME_MAX];
-        let known = (self.sessions.iter_mut())
-            .position(|session| session.seal.session() == header.session && session.peer == peer);
+        let known = (self.sessions.iter_mut()).position(|session| session.is(peer, header.session));
         let opened = match known {
             Some(at) => {
                 let seal = &mut self.sessions[at].seal;
@@ -377,7 +366,7 @@ impl Server {
     /// Half-open sessions, for tests.
     #[cfg(test)]
     pub(crate) fn half_open(&self) -> usize {
-        self.door.half_open()
+        self.door.half_open_count()
     }
 }
 

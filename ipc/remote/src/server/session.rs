@@ -64,6 +64,11 @@ impl Session {
         }
     }
 
+    /// Whether a peer's packets with this number are its own.
+    pub(super) fn is(&self, peer: SocketAddrV4, session: u64) -> bool {
+        self.peer == peer && self.seal.session() == session
+    }
+
     /// Takes a frame; calls `change` for what came of it.
     pub(super) fn frame(
         &mut self,

@@ -13,6 +13,8 @@ const BAD: Faults = Faults {
     loss: 20,
     doubled: 10,
     damaged: 5,
+    lost_up: None,
+    lost_down: None,
     delay: (1_000, 30_000),
 };
 
@@ -70,7 +72,7 @@ proptest! {
         down in 0usize..60_000,
         up in 0usize..20_000,
     ) {
-        let faults = Faults { loss, doubled, damaged, delay: (500, 500 + jitter) };
+        let faults = Faults { loss, doubled, damaged, delay: (500, 500 + jitter), ..Faults::default() };
         let mut rng = Rng::with_seed(seed);
         let mut bytes = |length| (0..length).map(|_| rng.u8(..)).collect::<Vec<u8>>();
         let (down, up) = (bytes(down), bytes(up));

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
+use crate::packet::Kind;
 use crate::{
     Client, ClientEvent, Command, DATAGRAM_MAX, Instant, Key, KeyRing, Mode, Purpose, Random,
     Server, ServerEvent, ServerMode,
@@ -49,6 +50,9 @@ pub(super) struct Faults {
     pub loss: u8,
     pub doubled: u8,
     pub damaged: u8,
+    /// The server gets none of these, and clients none of those.
+    pub lost_up: Option<Kind>,
+    pub lost_down: Option<Kind>,
     /// Each datagram takes between the first and the second of these, in microseconds: the more they differ, the more
     /// are reordered.
     pub delay: (u64, u64),
@@ -115,7 +119,14 @@ impl World {
             &mut self.seen.to_clients
         };
         seen.push((peer, bytes.clone()));
-        if self.chance(self.faults.loss) {
+        let is_kind = |kind| bytes.get(4) == Some(&(kind as u8));
+        let lost = if to_server {
+            self.faults.lost_up
+        } else {
+            self.faults.lost_down
+        };
+        let is_lost = lost.is_some_and(is_kind);
+        if self.chance(self.faults.loss) || is_lost {
             return;
         }
         if self.chance(self.faults.damaged) && !bytes.is_empty() {

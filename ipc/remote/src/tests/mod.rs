@@ -1,6 +1,7 @@
 //! Both ends, joined in memory.
 
 mod doors;
+mod doubt;
 mod faults;
 mod hostile;
 mod keys;

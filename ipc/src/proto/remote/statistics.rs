@@ -14,6 +14,8 @@ counters! {
     lost => "sessions lost";
     /// Pings that were answered.
     pings => "pings answered";
+    /// Clients that asked whether their session is still there.
+    questions => "asked for their session";
     /// Challenges that were sent.
     challenges => "challenges sent";
     /// Hellos dropped because no key made them, and frames that are damaged or forged.

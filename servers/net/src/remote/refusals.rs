@@ -13,6 +13,7 @@ const fn refusals(of: &Statistics) -> Statistics {
         opened: 0,
         lost: 0,
         pings: 0,
+        questions: 0,
         challenges: 0,
         no_session: 0,
         replayed: 0,
