@@ -19,6 +19,7 @@ pub mod guest;
 mod input;
 mod inspect;
 mod interrupt;
+mod isolation;
 mod lscpu;
 mod machine;
 pub mod miniature;
@@ -65,6 +66,7 @@ pub fn run(context: &Context<'_>) -> Result<Report> {
     cases.extend(panic::cases(context));
     cases.extend(boot::cases(context));
     cases.extend(conformance::cases(context));
+    cases.extend(isolation::cases(context));
     cases.extend(shell::cases(context));
     cases.extend(arguments::cases(context));
     cases.extend(input::cases(context));
